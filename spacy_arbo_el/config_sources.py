@@ -27,11 +27,15 @@ _NO_SYSTEMS = {"training"}
 # Folders of systems, which packages register by the entry points ``spacy_arbo_el_systems``.
 systems = catalogue.create("spacy_arbo_el", "systems", entry_points=True)
 _FOLDERS = (FOLDER, *(folder for _, folder in sorted(systems.get_all().items())))
-SOURCES = {path.stem: path for folder in _FOLDERS for path in sorted(folder.glob("*.cfg"))}
+SOURCES = {
+    path.stem: path for folder in _FOLDERS for path in sorted(folder.glob("*.cfg"))
+}
 SYSTEMS = sorted(set(SOURCES) - _NO_SYSTEMS)
 
 
-def complete_config(system: str, overrides: Mapping[str, Any] = SimpleFrozenDict()) -> str:
+def complete_config(
+    system: str, overrides: Mapping[str, Any] = SimpleFrozenDict()
+) -> str:
     """The text of a complete config. Raises ValueError for a system that is not there or broken.
 
     system: One of ``SYSTEMS``, or the path of a file with what differs from the default.
@@ -44,7 +48,9 @@ def complete_config(system: str, overrides: Mapping[str, Any] = SimpleFrozenDict
         config = load_model_from_config(merged, auto_fill=True, validate=False).config
     except (ValueError, KeyError, ImportError, ParserError) as error:
         raise Errors.E796(path=path, error=_reason(error)) from error
-    config = Config().from_str(config.to_str(), overrides=dict(overrides), interpolate=False)
+    config = Config().from_str(
+        config.to_str(), overrides=dict(overrides), interpolate=False
+    )
     comment = re.split(r"^\[", text, maxsplit=1, flags=re.M)[0]
     return comment + in_order(config.to_str(interpolate=False))
 
@@ -78,8 +84,12 @@ def _reason(error: Exception) -> str:
 def read_partial(text: str) -> Config:
     """Read a config whose sections may lack their parents. ``[a.b]`` without ``[a]``."""
     sections = split(text)
-    parents = {name[: dot.start()] for name in sections for dot in re.finditer(r"\.", name)}
-    sections.update((name, "\n") for name in parents - set(sections) if not name.endswith("*"))
+    parents = {
+        name[: dot.start()] for name in sections for dot in re.finditer(r"\.", name)
+    }
+    sections.update(
+        (name, "\n") for name in parents - set(sections) if not name.endswith("*")
+    )
     parents_first = sorted(sections, key=lambda name: name.count("."))
     joined = "".join(f"[{name}]{sections[name]}" for name in parents_first)
     return Config().from_str(joined, interpolate=False)
@@ -88,7 +98,9 @@ def read_partial(text: str) -> Config:
 def split(text: str) -> dict[str, str]:
     """The sections of a config by name. Raises ValueError where one is there twice."""
     start, *pieces = re.split(r"^\[(.+)\]$", text, flags=re.M)
-    unread = [line for line in start.splitlines() if line.strip() and line[0] not in "#;"]
+    unread = [
+        line for line in start.splitlines() if line.strip() and line[0] not in "#;"
+    ]
     if unread:
         raise Errors.E797(line=unread[0])
     names = pieces[::2]
@@ -112,7 +124,14 @@ def _place(name: str) -> tuple[object, ...]:
     """Position of a section. The parts of a list, those below a ``*``, keep their order."""
     names_above = name.split(".")
     above = ["", *names_above]
-    names = ["" if parent == "*" else name_here for parent, name_here in zip(above, names_above)]
+    names = [
+        "" if parent == "*" else name_here
+        for parent, name_here in zip(above, names_above)
+    ]
     is_listed = names_above[0] in CONFIG_SECTION_ORDER
-    first = CONFIG_SECTION_ORDER.index(names_above[0]) if is_listed else len(CONFIG_SECTION_ORDER)
+    first = (
+        CONFIG_SECTION_ORDER.index(names_above[0])
+        if is_listed
+        else len(CONFIG_SECTION_ORDER)
+    )
     return (first, *names)

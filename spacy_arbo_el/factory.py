@@ -66,7 +66,9 @@ def make_arbo_linker(
     del settings["nlp"]
     for pipe_name, pipe in nlp.components:
         if isinstance(pipe, ArboLinker) and pipe.cfg["extension"] == extension:
-            warnings.warn(Warnings.W544.format(name=name, other=pipe_name, extension=extension))
+            warnings.warn(
+                Warnings.W544.format(name=name, other=pipe_name, extension=extension)
+            )
     linker = ArboLinker(nlp.vocab, **settings)
     linker.cfg.belong_to(linker, nlp)
     made_for.add(nlp)
@@ -76,10 +78,20 @@ def make_arbo_linker(
 @Language.factory(
     "arbo_names",
     assigns=["doc.ents", "doc.spans"],
-    default_config={"linker": None, "overwrite": False, "forms": "near", "top_terms": False},
+    default_config={
+        "linker": None,
+        "overwrite": False,
+        "forms": "near",
+        "top_terms": False,
+    },
 )
 def make_arbo_names(
-    nlp: Language, name: str, linker: str | None, overwrite: bool, forms: str, top_terms: bool
+    nlp: Language,
+    name: str,
+    linker: str | None,
+    overwrite: bool,
+    forms: str,
+    top_terms: bool,
 ) -> ArboNames:
     """Build the component ``ArboNames``, which explains the settings."""
     return ArboNames.of(nlp, linker, overwrite, forms, top_terms)

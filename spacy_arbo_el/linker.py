@@ -44,7 +44,12 @@ from .linking.only import Only
 from .linking.saving import Serializer, rebuild
 from .linking.settings import LiveSettings, name_in_pipeline
 from .linking.stages import LinkingStages, StagePart
-from .linking.thresholds import ThresholdSetting, check_threshold, shown_threshold, threshold_of
+from .linking.thresholds import (
+    ThresholdSetting,
+    check_threshold,
+    shown_threshold,
+    threshold_of,
+)
 from .mentions.annotations import ONLY_NIL, DocLinks, Overwrite, register_extension
 from .mentions.explanation import Explanation
 from .mentions.getters import gold_mentions_example
@@ -133,7 +138,11 @@ class ArboLinker(TrainablePipe):
         datastore = Datastore(vocab, self.encoder, retriever, mentions.normalizer)
         self.stages = LinkingStages(
             MentionReader(
-                self.encoder, mentions, datastore.has_type, datastore.named, datastore.respelled
+                self.encoder,
+                mentions,
+                datastore.has_type,
+                datastore.named,
+                datastore.respelled,
             ),
             self.encoder,
             datastore,
@@ -297,14 +306,18 @@ class ArboLinker(TrainablePipe):
 
     # Linking
 
-    def predict(self, docs: Iterable[Doc], stages: LinkingStages | None = None) -> list[DocLinks]:
+    def predict(
+        self, docs: Iterable[Doc], stages: LinkingStages | None = None
+    ) -> list[DocLinks]:
         """Link the mentions of each doc, without changing docs.
 
         stages: The stages to link with; by default the linker's own.
         RETURNS: For each doc its links by the mentions' character offsets.
         """
         docs = list(docs)
-        if self.kb.is_empty() and any(True for doc in docs for _ in self.mentions.getter(doc)):
+        if self.kb.is_empty() and any(
+            True for doc in docs for _ in self.mentions.getter(doc)
+        ):
             warn_once(Warnings.W545.format(name=self.name))
         return self._documents(stages).link(docs)
 
@@ -351,7 +364,9 @@ class ArboLinker(TrainablePipe):
         self.encoder.require_ready(self.name)
         extension = self.cfg["extension"]
         overwrite = self.cfg["overwrite"]
-        return DocumentLinker(stages or self.stages, self.threshold, extension, overwrite)
+        return DocumentLinker(
+            stages or self.stages, self.threshold, extension, overwrite
+        )
 
     @property
     def corpus(self) -> CorpusLinker:
@@ -377,7 +392,9 @@ class ArboLinker(TrainablePipe):
     def _acceptance(self) -> Acceptance:
         require_ready = partial(self.encoder.require_ready, self.name)
         corrections = self.stages.corrections
-        return Acceptance(self.datastore, corrections, self._new_entities, require_ready)
+        return Acceptance(
+            self.datastore, corrections, self._new_entities, require_ready
+        )
 
     # Training
 
@@ -417,7 +434,9 @@ class ArboLinker(TrainablePipe):
     def _store(self, examples: Iterable[Example]) -> np.ndarray:
         """Store the references' labelled mentions as exemplars. RETURNS: Their rows."""
         references = [example.reference for example in examples]
-        spans = [chosen_mentions(doc, self.reader.all_mentions(doc)) for doc in references]
+        spans = [
+            chosen_mentions(doc, self.reader.all_mentions(doc)) for doc in references
+        ]
         batch = self.reader.read(spans)
         return self.datastore.add_exemplars(batch.records, batch.inputs)
 
@@ -481,9 +500,12 @@ class ArboLinker(TrainablePipe):
 
     def _with_gold_mentions(self, examples: list[Example]) -> list[Example]:
         examples_with_gold = [
-            gold_mentions_example(example, self.mentions.getter) for example in examples
+            gold_mentions_example(example, self.mentions.getter)
+            for example in examples
         ]
-        unlinked = [example.predicted for example, is_new in examples_with_gold if is_new]
+        unlinked = [
+            example.predicted for example, is_new in examples_with_gold if is_new
+        ]
         documents = self._documents()
         for docs in util.minibatch(unlinked, size=64):
             for doc, links in zip(docs, documents.link(docs)):
@@ -506,7 +528,14 @@ class ArboLinker(TrainablePipe):
             **self.cfg,
         }
         state = self.to_bytes(exclude=["vocab", "model"])
-        return rebuild, (type(self), self.vocab, self.model, self.name, settings, state)
+        return rebuild, (
+            type(self),
+            self.vocab,
+            self.model,
+            self.name,
+            settings,
+            state,
+        )
 
     def to_bytes(self, *, exclude: Iterable[str] = SimpleFrozenList()) -> bytes:
         """Serialize.
@@ -524,7 +553,9 @@ class ArboLinker(TrainablePipe):
         Serializer(self).from_bytes(bytes_data, exclude)
         return self
 
-    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = SimpleFrozenList()) -> None:
+    def to_disk(
+        self, path: str | Path, *, exclude: Iterable[str] = SimpleFrozenList()
+    ) -> None:
         """Write the folder ``path``, which is there as a whole or not at all.
 
         exclude: As in ``to_bytes``.
@@ -543,7 +574,11 @@ class ArboLinker(TrainablePipe):
         """A context in which no other thread changes the state."""
         self._validate_serialization_attrs()
         datastore = self.datastore
-        return datastore.reading() if self.encoder.is_ready else datastore.kb.guard.reading()
+        return (
+            datastore.reading()
+            if self.encoder.is_ready
+            else datastore.kb.guard.reading()
+        )
 
 
 def linkers_of(nlp: Language) -> dict[str, ArboLinker]:

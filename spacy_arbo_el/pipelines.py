@@ -47,7 +47,13 @@ def _names_in_pipeline(folder: Path) -> str | None:
     """The pattern of names in a pipeline: spaCy's, and the components that meta.json lists."""
     try:
         meta = json.loads(read_start(folder / "meta.json", 1 << 24))
-        components = [*meta["components"], "config.cfg", "meta.json", "tokenizer", "vocab"]
+        components = [
+            *meta["components"],
+            "config.cfg",
+            "meta.json",
+            "tokenizer",
+            "vocab",
+        ]
         return "|".join(re.escape(name) for name in components)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
@@ -58,7 +64,9 @@ PIPELINE = FolderKind("a pipeline", _names_in_pipeline, nested=True)
 
 
 def pipeline_from_list(
-    source: Any, lang: str = "en", config: Mapping[str, Mapping[str, Any]] | None = None
+    source: Any,
+    lang: str = "en",
+    config: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Language:
     """Make the pipeline that links raw text to a list: ``arbo_names`` and ``arbo_linker``.
 
@@ -169,7 +177,10 @@ def changing_pipeline(path: str | Path) -> Iterator[PipelineOwner]:
 
 @contextlib.contextmanager
 def _changing(path: Path, wait: float = 0.0) -> Iterator[None]:
-    with locked_folder(path, Errors.E050(path=path), wait), contextlib.ExitStack() as locks:
+    with (
+        locked_folder(path, Errors.E050(path=path), wait),
+        contextlib.ExitStack() as locks,
+    ):
         # Other programs must not edit a knowledge base that is about to be replaced.
         for database in _databases_in(path):
             refusal = Errors.E018(where=database.parent)
@@ -210,7 +221,9 @@ def load_pipeline(path: str | Path, **settings: Any) -> Language:
     for name in sorted(hooks):
         hooks[name](nlp, Path(path))
     if REVIEW not in hooks and journal_path(Path(path)).is_file():
-        warnings.warn(Warnings.W051.format(path=journal_path(Path(path))), stacklevel=2)
+        warnings.warn(
+            Warnings.W051.format(path=journal_path(Path(path))), stacklevel=2
+        )
     return nlp
 
 
@@ -245,14 +258,18 @@ def _write(nlp: Language, folder: Path, exclude: Iterable[str] = ()) -> None:
 def _check_files(path: Path) -> None:
     """Raise ValueError for a file that is not as ``save_pipeline`` wrote it."""
     try:
-        manifests = {file: file.read_bytes() for file in sorted(path.glob(f"*/{CHECKSUMS}"))}
+        manifests = {
+            file: file.read_bytes() for file in sorted(path.glob(f"*/{CHECKSUMS}"))
+        }
         files = _checksums(path) if manifests else {}
         for file, data in manifests.items():
             try:
                 expected = Manifest.from_bytes(data, *CHECKSUM_FORMAT).files
             except ValueError as error:
                 raise Errors.E052(path=file, problem=error) from None
-            changed = [name for name in sorted(expected) if files.get(name) != expected[name]]
+            changed = [
+                name for name in sorted(expected) if files.get(name) != expected[name]
+            ]
             if file.read_bytes() != data:
                 raise FileNotFoundError(file)
             if changed:

@@ -27,7 +27,9 @@ class TopK:
 
     def __post_init__(self) -> None:
         if self.ids.shape != self.scores.shape or self.ids.ndim != 2:
-            raise ValueError(f"ids {self.ids.shape} and scores {self.scores.shape} must be (m, k)")
+            raise ValueError(
+                f"ids {self.ids.shape} and scores {self.scores.shape} must be (m, k)"
+            )
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -71,7 +73,10 @@ class TopK:
         """The table cut or padded to a number of columns."""
         if width <= self.width:
             return self.first(width)
-        return TopK(resized_table(self.ids, width, -1), resized_table(self.scores, width, -np.inf))
+        return TopK(
+            resized_table(self.ids, width, -1),
+            resized_table(self.scores, width, -np.inf),
+        )
 
     def where(self, keep: np.ndarray) -> "TopK":
         """The table without entries at which ``keep``, broadcast to (m, k) bool, is False."""
@@ -79,7 +84,9 @@ class TopK:
         order = np.argsort(~is_kept, axis=1, kind="stable")
         ids = np.where(is_kept, self.ids, -1)
         scores = np.where(is_kept, self.scores, np.float32(-np.inf))
-        return TopK(np.take_along_axis(ids, order, 1), np.take_along_axis(scores, order, 1))
+        return TopK(
+            np.take_along_axis(ids, order, 1), np.take_along_axis(scores, order, 1)
+        )
 
     def columns_of(self, ids: np.ndarray) -> np.ndarray:
         """Columns of ids (m, c) in their rows: (m, c) int64, -1 for one that does not occur."""
@@ -213,7 +220,9 @@ class AppendOnly:
         buffer = self.buffer
         taken = self.taken
         if end > len(buffer) or taken[0] != self.length:
-            buffer = np.empty((max(end, 2 * self.length), *rows.shape[1:]), dtype=buffer.dtype)
+            buffer = np.empty(
+                (max(end, 2 * self.length), *rows.shape[1:]), dtype=buffer.dtype
+            )
             if self.length:  # otherwise the rows' shape is known only now
                 buffer[: self.length] = self.rows
             taken = [end]
@@ -237,13 +246,17 @@ class OnAccess(Sequence[T]):
 
     def __getitem__(self, which: Any) -> Any:
         if isinstance(which, slice):
-            return [self._make(number) for number in range(*which.indices(self._count))]
+            return [
+                self._make(number) for number in range(*which.indices(self._count))
+            ]
         return self._make(range(self._count)[which])
 
 
 def resized_table(table: np.ndarray, width: int, missing: float) -> np.ndarray:
     """Cut or pad a table (m, k) to some columns. It is padded with ``missing``."""
-    padding = np.full((len(table), max(width - table.shape[1], 0)), missing, dtype=table.dtype)
+    padding = np.full(
+        (len(table), max(width - table.shape[1], 0)), missing, dtype=table.dtype
+    )
     return np.hstack([table[:, :width], padding])
 
 

@@ -23,4 +23,6 @@ def resolve_name(name: str) -> str:
 @lru_cache(maxsize=1)
 def english_words() -> frozenset[str]:
     """Frequent English words, in lower case: the word pieces of the bundled encoder."""
-    return frozenset((Path(resolve_name(BUNDLED)) / "vocab.txt").read_text("utf8").split())
+    return frozenset(
+        (Path(resolve_name(BUNDLED)) / "vocab.txt").read_text("utf8").split()
+    )

@@ -62,7 +62,10 @@ class Calibration:
     @classmethod
     def from_config(cls, curves: CurveSettings | None) -> "Calibration":
         """The calibration that a config holds; None for the defaults."""
-        curve_of = {name: tuple(float(x) for x in curve) for name, curve in (curves or {}).items()}
+        curve_of = {
+            name: tuple(float(x) for x in curve)
+            for name, curve in (curves or {}).items()
+        }
         for name, curve in curve_of.items():
             fits = len(curve) == 2 and bool(np.isfinite(curve).all())
             if name not in KINDS or not fits or curve[0] <= 0:
@@ -75,7 +78,9 @@ class Calibration:
     def times(self, weight: float) -> "Calibration":
         """The calibration with all log-odds multiplied by a positive number."""
         curves = (getattr(self, kind) for kind in KINDS)
-        return Calibration(*((weight * slope, weight * offset) for slope, offset in curves))
+        return Calibration(
+            *((weight * slope, weight * offset) for slope, offset in curves)
+        )
 
     def logits(self, kind: str, similarity: np.ndarray) -> np.ndarray:
         """The log-odds that edges of a kind are correct: float32, shaped like ``similarity``."""
@@ -119,12 +124,16 @@ def fit_logistic(similarity: np.ndarray, correct: np.ndarray) -> Curve | None:
     spread = float(similarity.std()) or 1.0
     centre = float(similarity.mean())
     # Standardised, so that the mild penalty means the same for every similarity.
-    model = LogisticRegression(C=100.0).fit(((similarity - centre) / spread)[:, None], correct)
+    model = LogisticRegression(C=100.0).fit(
+        ((similarity - centre) / spread)[:, None], correct
+    )
     slope = float(model.coef_[0, 0]) / spread
     return (slope, float(model.intercept_[0]) - slope * centre) if slope > 0 else None
 
 
-def fit_offset(similarity: np.ndarray, correct: np.ndarray, slope: float) -> Curve | None:
+def fit_offset(
+    similarity: np.ndarray, correct: np.ndarray, slope: float
+) -> Curve | None:
     """A curve with a given slope, right on average, as in ``fit_logistic``; None for few points."""
     from scipy.optimize import brentq
 
@@ -145,14 +154,18 @@ def log_probability(logits: np.ndarray) -> np.ndarray:
     return -np.logaddexp(0, -logits.astype(np.float64))
 
 
-def with_presence(logits: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+def with_presence(
+    logits: np.ndarray, before: np.ndarray, after: np.ndarray
+) -> np.ndarray:
     """Log-odds of candidates with another presence and the same shares: (m, c) float32.
 
     logits: (m, c) float, of candidates; -inf for none.
     before, after: (m,) float, log-odds that any candidate is right, as it was and as it is.
     """
     # A mention without candidates has no presence at all.
-    ratio = log_probability(np.maximum(after, -MOST)) - log_probability(np.maximum(before, -MOST))
+    ratio = log_probability(np.maximum(after, -MOST)) - log_probability(
+        np.maximum(before, -MOST)
+    )
     return _log_odds_of_log(log_probability(logits) + ratio[:, None])
 
 
@@ -185,7 +198,10 @@ def fit_temperature(
 
     def loss(log_temperature: float) -> float:
         log_share = log_softmax(np.exp(log_temperature) * scores, np.isfinite(scores))
-        return -float(weights @ np.logaddexp.reduce(np.where(correct, log_share, -np.inf), axis=1))
+        return -float(
+            weights
+            @ np.logaddexp.reduce(np.where(correct, log_share, -np.inf), axis=1)
+        )
 
     bounds = np.log(MIN_TEMPERATURE), np.log(MAX_TEMPERATURE)
     best = minimize_scalar(loss, bounds=bounds, method="bounded")
@@ -231,7 +247,9 @@ def fit_presence(
         gradient = -(shares * side * wrong) @ measured + 2 * penalty * moved
         return shares @ np.logaddexp(0, -margin) + penalty * moved @ moved, gradient
 
-    bounds = [(None if sign < 1 else 0.0, None if sign > -1 else 0.0) for sign in (*signs, 0)]
+    bounds = [
+        (None if sign < 1 else 0.0, None if sign > -1 else 0.0) for sign in (*signs, 0)
+    ]
     zeros = np.zeros(len(bounds))
     fitted = minimize(loss, zeros, jac=True, bounds=bounds, method="L-BFGS-B").x
     return np.append(fitted[:-1] / spread, fitted[-1])

@@ -56,7 +56,9 @@ class Errors:
         "To replace the earlier entry, use kb.upsert, or arbo kb add --replace."
     )
     E003 = Message("There is no entity {id!r} in the knowledge base.")
-    E004 = Message("The encoder returned shape {shape} for {rows} texts; expected ({rows}, width).")
+    E004 = Message(
+        "The encoder returned shape {shape} for {rows} texts; expected ({rows}, width)."
+    )
     E005 = Message(
         "{count} of {rows} vectors contain NaN, infinity, or too large numbers (the first is "
         'number {first}). Train with a lower learning rate, or with precision = "float32".'
@@ -76,12 +78,16 @@ class Errors:
         "The folder {path} is incomplete: {missing} missing. Save it again, or build it again from "
         "its entities."
     )
-    E012 = Message("The entity id {id!r} contains '|', which separates ids. Use another character.")
+    E012 = Message(
+        "The entity id {id!r} contains '|', which separates ids. Use another character."
+    )
     E013 = Message(
         "Can't read the knowledge base in {where} ({problem}). It is damaged, truncated, or in "
         "another format: build it again."
     )
-    E014 = Message("The frequency of entity {id!r} must be a number of at least 0, got {value!r}.")
+    E014 = Message(
+        "The frequency of entity {id!r} must be a number of at least 0, got {value!r}."
+    )
     E015 = Message(
         "The knowledge base in {where} could not be read or written: {problem}. What was saved "
         "before is undamaged. Check that the disk has space and that no program locks the file."
@@ -116,15 +122,21 @@ class Errors:
     E027 = Message(
         "Knowledge bases need SQLite 3.34 or later, this Python has {found}: install a newer one."
     )
-    E028 = Message("The knowledge base in {where} was closed. Open it again to use it.")
-    E029 = Message("{path} is a pipeline or a part of one. Give the knowledge base in it: {inner}.")
+    E028 = Message(
+        "The knowledge base in {where} was closed. Open it again to use it."
+    )
+    E029 = Message(
+        "{path} is a pipeline or a part of one. Give the knowledge base in it: {inner}."
+    )
 
     # Writing and opening folders: E030 to E049
     E030 = Message(
         "{path} is not replaced: it is not {noun}, or holds other files than that ({names}). "
         "Choose a new or an empty folder."
     )
-    E031 = Message("{path} is a file, not a folder for {noun}. Choose a new or an empty folder.")
+    E031 = Message(
+        "{path} is a file, not a folder for {noun}. Choose a new or an empty folder."
+    )
     E032 = Message(
         "{path} can't be replaced, since it is the working directory or a mounted disk. Name a new "
         "folder in it, such as {inner}."
@@ -141,7 +153,9 @@ class Errors:
         "Entity {id!r} has the text {value!r:.60}, which is no string, or contains a NUL character "
         "or half a character (a lone surrogate). Remove these."
     )
-    E038 = Message("The {name} of entity {id!r} must be a list of strings, not {value!r:.60}.")
+    E038 = Message(
+        "The {name} of entity {id!r} must be a list of strings, not {value!r:.60}."
+    )
     E039 = Message(
         "The field meta of entity {id!r} can't be written as JSON: {problem}. It may hold strings, "
         "finite numbers, lists and dicts with strings as keys."
@@ -240,7 +254,9 @@ class Errors:
     E115 = Message(
         "The corpus reader has no path. Set it in the config or with --paths.train, --paths.dev."
     )
-    E116 = Message("{path} is no valid .spacy file ({problem}): convert the corpus again.")
+    E116 = Message(
+        "{path} is no valid .spacy file ({problem}): convert the corpus again."
+    )
     E119 = Message(
         "{path} can't be read: it is of another format, {kind}. Name its format with --format, "
         "convert it, or give a reader of yours with --format NAME --code FILE."
@@ -267,7 +283,9 @@ class Errors:
         "The tokenizer of {name!r} has no fast version. Only a fast one gives the characters of "
         "each word piece. Choose a model with a tokenizer.json."
     )
-    E204 = Message("A {what} of {size} word pieces is too short: set it to {shortest} or more.")
+    E204 = Message(
+        "A {what} of {size} word pieces is too short: set it to {shortest} or more."
+    )
     E205 = Message(
         "The tokenizer of {name!r} has no token for the start or the end of a sequence "
         "(such as [CLS] and [SEP]). Choose an encoder model, such as one of BERT's family."
@@ -326,7 +344,9 @@ class Errors:
         "The table of thresholds {value!r} has no '*', which stands for the labels that are not in "
         'it. Give one such as {{"*": 0.3, "Disease": 0.5}}.'
     )
-    E408 = Message("The knowledge base has no entity {id!r} to link to. Give ids of its entities.")
+    E408 = Message(
+        "The knowledge base has no entity {id!r} to link to. Give ids of its entities."
+    )
 
     # Annotations and the component: E5xx
     E501 = Message(
@@ -377,7 +397,9 @@ class Errors:
     E601 = Message(
         "{path} is not a readable checkpoint: {problem}. Remove it, or train without --resume."
     )
-    E602 = Message("{path} is of a run with other settings or other data: train without --resume.")
+    E602 = Message(
+        "{path} is of a run with other settings or other data: train without --resume."
+    )
     E603 = Message(
         "{path} is of a run with other documents. Restore its corpus, or train without --resume."
     )
@@ -389,7 +411,9 @@ class Errors:
         "No entity has two different texts, so no name can be trained on by a synonym. Use an "
         "objective without NameQueries, or Names.v1 for entities with aliases."
     )
-    E609 = Message("ObjectiveSum.v1 has no objective. Add one: a section objective.*.NAME.")
+    E609 = Message(
+        "ObjectiveSum.v1 has no objective. Add one: a section objective.*.NAME."
+    )
     E610 = Message(
         'A part of ObjectiveSum.v1 is {value}, not @misc = "spacy-arbo-el.Objective.v1".'
     )
@@ -434,7 +458,9 @@ class Errors:
         "The new entity {id!r} was merged into {now!r} ({name!r}, {count} mentions). Give {now!r} "
         "if that is the one you mean, or take the merge back: new_entities.undo()."
     )
-    E716 = Message("There is no such decision to undo or to make again: see new_entities.log.")
+    E716 = Message(
+        "There is no such decision to undo or to make again: see new_entities.log."
+    )
     E717 = Message(
         "The last decision was to accept {id!r} as {kb_id!r}, which has changed the knowledge base "
         "too. Take it back in both: linker.new_entities.undo()."
@@ -453,7 +479,9 @@ class Errors:
         '{path} has no annotated mention to score (with a kb_id_, "NIL" for no entity). Check the '
         "file and its conversion. Without labels: arbo fit --no-labels."
     )
-    E727 = Message("No linker has these new entities: set linker.new_entities to them first.")
+    E727 = Message(
+        "No linker has these new entities: set linker.new_entities to them first."
+    )
     E750 = Message(
         "The template of addresses {value!r} must begin with http:// or https://, such as "
         "'https://www.wikidata.org/wiki/{{}}', or with {{}} where the ids are addresses."
@@ -474,7 +502,9 @@ class Errors:
         "python -m spacy arbo convert {path} {target}."
     )
     E788 = Message("Can't read {path}: {problem}")
-    E789 = Message("{path} has nothing to read: documents are in files that end in {suffixes}.")
+    E789 = Message(
+        "{path} has nothing to read: documents are in files that end in {suffixes}."
+    )
     E790 = Message(
         "No document of {path} has mentions to link. Find them: --find names (of the knowledge "
         "base), --find pipeline (components before the linker), or --find en_core_web_sm."
@@ -490,11 +520,17 @@ class Errors:
         "There is no system {value!r}, and no file of this name. Choose one of: {choices}; or name "
         "a file with the settings that differ from the default."
     )
-    E795 = Message("{path} already exists. Give another name, or replace it with --force.")
+    E795 = Message(
+        "{path} already exists. Give another name, or replace it with --force."
+    )
     E796 = Message("{path} cannot be made a complete config: {error}")
-    E797 = Message("It has {line!r} above its first section. Only comments may stand there.")
+    E797 = Message(
+        "It has {line!r} above its first section. Only comments may stand there."
+    )
     E798 = Message("It has the section [{section}] twice.")
-    E799 = Message("{path} is no list of entities. With documents, give both: arbo check DATA KB.")
+    E799 = Message(
+        "{path} is no list of entities. With documents, give both: arbo check DATA KB."
+    )
 
     # Evaluation: E83x
     E831 = Message("Give either --thresholds, for labelled mentions, or --no-labels.")
@@ -508,7 +544,9 @@ class Errors:
     )
 
     # Packages and options: E85x to E89x
-    E895 = Message("Parquet needs pyarrow: pip install pyarrow, or 'spacy_arbo_el[ray]'.")
+    E895 = Message(
+        "Parquet needs pyarrow: pip install pyarrow, or 'spacy_arbo_el[ray]'."
+    )
     E896 = Message("{option} needs {other}: {why}.")
 
 
@@ -539,17 +577,23 @@ class Warnings:
         "{path}: {count} of {all} mentions whose words the file does not have begin or end within "
         "a word, such as {example}. With --offsets {reading} {fewer} would: try it."
     )
-    W106 = Message("{path}: {count} entries are no entities and were left out: {reasons}.")
+    W106 = Message(
+        "{path}: {count} entries are no entities and were left out: {reasons}."
+    )
     W107 = Message(
         "{path}: {count} mentions in several pieces were left out, in {docs} documents, the first "
         "is {doc!r}. A span has one piece: annotate the whole stretch to keep them."
     )
-    W108 = Message("{path}: the merged ids of the replaced knowledge base can't be read: {problem}")
+    W108 = Message(
+        "{path}: the merged ids of the replaced knowledge base can't be read: {problem}"
+    )
     W109 = Message(
         "{path}: mentions without an id have fields that were not read and may have it: {fields}. "
         "Name it with arbo convert --id-key {first!r}, unless these mentions are NIL."
     )
-    W110 = Message("{path}: {count} documents without text were left out, the first is {doc!r}.")
+    W110 = Message(
+        "{path}: {count} documents without text were left out, the first is {doc!r}."
+    )
     W111 = Message(
         "The documents have links in the span groups {groups}, and none in doc.ents, which are "
         "read by default. Give get_spans=GroupSpans({first!r}), of spacy_arbo_el.mentions.getters."

@@ -23,26 +23,35 @@ def page(name: str, **values: Any) -> str:
 
 def part(name: str, *values: Any) -> str:
     """A part of a page from its macro in ``templates/parts.html``."""
-    return _whole(getattr(environment().get_template("parts.html").module, name)(*values))
+    return _whole(
+        getattr(environment().get_template("parts.html").module, name)(*values)
+    )
 
 
 @cache
 def environment() -> "Environment":
     """The templates and their filters."""
-    from jinja2 import Environment, FileSystemLoader  # linking need not wait for its import
+    from jinja2 import (  # linking need not wait for its import
+        Environment,
+        FileSystemLoader,
+    )
 
     env = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
         trim_blocks=True,
     )
-    env.filters.update(p=shown_probability, line=one_line, shortened=shortened, counted=counted)
+    env.filters.update(
+        p=shown_probability, line=one_line, shortened=shortened, counted=counted
+    )
     env.filters["sha256"] = _sha256
     return env
 
 
 def _sha256(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode("utf8")).digest()).decode("ascii")
+    return base64.b64encode(hashlib.sha256(text.encode("utf8")).digest()).decode(
+        "ascii"
+    )
 
 
 def _whole(html: str) -> str:

@@ -19,7 +19,10 @@ from .show import show_command
 from .train import train_command
 
 arbo_cli = typer.Typer(
-    name="arbo", help="Entity linking and discovery.", no_args_is_help=True, cls=CommandsByAddOn
+    name="arbo",
+    help="Entity linking and discovery.",
+    no_args_is_help=True,
+    cls=CommandsByAddOn,
 )
 arbo_cli.callback()(prepare_console)
 # Settings of the config are overridden by options of their names, see ``config_overrides``.

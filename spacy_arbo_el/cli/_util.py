@@ -30,7 +30,11 @@ def user_errors(only_coded: bool = False) -> Iterator[None]:
         yield
     except (ValueError, OSError, KeyError, ImportError) as error:
         # str() of a KeyError has quotes.
-        text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+        text = (
+            str(error.args[0])
+            if isinstance(error, KeyError) and error.args
+            else str(error)
+        )
         needs_code = only_coded or isinstance(error, (KeyError, ImportError))
         if needs_code and not _CODED.match(text):
             raise
@@ -65,8 +69,13 @@ def visible_lines(text: object) -> str:
 def _visible(character: str) -> str:
     if character in "\t\n\r\v\f\u2028\u2029":
         return " "
-    is_control = unicodedata.category(character) in ("Cc", "Cs") or ord(character) in _DIRECTIONS
-    return character.encode("unicode_escape").decode("ascii") if is_control else character
+    is_control = (
+        unicodedata.category(character) in ("Cc", "Cs")
+        or ord(character) in _DIRECTIONS
+    )
+    return (
+        character.encode("unicode_escape").decode("ascii") if is_control else character
+    )
 
 
 # Ids that are named.
@@ -75,7 +84,9 @@ SHOWN_IDS = 5
 
 def warn_of_lacking(gold: Counter[str], entity_ids: Container[str]) -> None:
     """Say how many gold ids a list lacks. gold: How many mentions have each."""
-    lacking = Counter({kb_id: n for kb_id, n in gold.items() if kb_id not in entity_ids})
+    lacking = Counter(
+        {kb_id: n for kb_id, n in gold.items() if kb_id not in entity_ids}
+    )
     if lacking:
         named = ", ".join(kb_id for kb_id, _ in lacking.most_common(SHOWN_IDS))
         mentions = counted(lacking.total(), "mention")
@@ -84,7 +95,9 @@ def warn_of_lacking(gold: Counter[str], entity_ids: Container[str]) -> None:
         msg.warn(visible(f"The list lacks {counts}: {named}{more}"))
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> None:
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = ""
+) -> None:
     """Print texts as a table. Long ones are folded."""
     from rich.console import Console
     from rich.table import Table

@@ -33,14 +33,20 @@ _CODE: Any = {"help": "Python file with registered functions", "callback": _impo
 CODE = Opt(None, "--code", **_CODE)
 SHORT_CODE = Opt(None, "--code", "-c", **_CODE)
 CONFIG = Opt(None, "--config", "-c", help="Config; by default the package's")
-EXCLUDE = Opt(None, "--exclude", "-x", help="File with ids of documents to leave out, one per line")
+EXCLUDE = Opt(
+    None,
+    "--exclude",
+    "-x",
+    help="File with ids of documents to leave out, one per line",
+)
 GPU = Opt(-1, "--gpu-id", "-g", help="GPU, or -1 for the CPU", callback=_use_gpu)
 LANG = Opt("en", "--lang", "-l", help="Language of the tokenizer")
 LIMIT = Opt(0, "--limit", help="Maximum number of documents; 0 for no limit")
 RESUME = Opt(False, "--resume", help="Resume an interrupted run from its checkpoint")
 
 MODEL_OR_LIST = Arg(
-    ..., help="Pipeline with a linker; or a list of entities: a file, or a knowledge base"
+    ...,
+    help="Pipeline with a linker; or a list of entities: a file, or a knowledge base",
 )
 
 # Files that hold documents or entities, and no pipeline.
@@ -52,7 +58,10 @@ def check_model(path: Path) -> None:
     if path.suffix.lower() in DATA_SUFFIXES and path.is_file():
         raise Errors.E785(path=path, found=f"a {path.suffix} file")
     if path.is_dir() and not is_pipeline(path):
-        for name, kind in (("entities.sqlite", "a knowledge base"), ("*.spacy", "documents")):
+        for name, kind in (
+            ("entities.sqlite", "a knowledge base"),
+            ("*.spacy", "documents"),
+        ):
             if any(path.glob(name)):
                 raise Errors.E785(path=path, found=kind)
 

@@ -17,13 +17,20 @@ if TYPE_CHECKING:
 def check_command(
     # fmt: off
     data: Path = Arg(
-        ..., help="List of entities; or annotated .spacy to train on, or a folder of them"
+        ...,
+        help="List of entities; or annotated .spacy to train on, or a folder of them",
     ),
-    kb_path: Path | None = Arg(None, metavar="[KB]", help="Folder of a KB, or file of entities"),
+    kb_path: Path | None = Arg(
+        None, metavar="[KB]", help="Folder of a KB, or file of entities"
+    ),
     dev: Path | None = Opt(None, "--dev", help="Annotated .spacy file to evaluate on"),
-    spans_key: str = Opt("", "--spans-key", help="Group of doc.spans; by default, doc.ents"),
+    spans_key: str = Opt(
+        "", "--spans-key", help="Group of doc.spans; by default, doc.ents"
+    ),
     lang: str = LANG,
-    write: Path | None = Opt(None, "--write", help="Copy of the list, with aliases that it lacks"),
+    write: Path | None = Opt(
+        None, "--write", help="Copy of the list, with aliases that it lacks"
+    ),
     # fmt: on
 ) -> None:
     """Find problems in a list, or in a corpus.
@@ -41,11 +48,15 @@ def check_command(
         if kb_path is None:
             _check_list(data, lang, write)
         else:
-            check_needs({"--write": write is not None}, "a list alone", "no corpus is written")
+            check_needs(
+                {"--write": write is not None}, "a list alone", "no corpus is written"
+            )
             _check_corpus(data, kb_path, dev, spans_key, lang)
 
 
-def _check_corpus(data: Path, kb_path: Path, dev: Path | None, spans_key: str, lang: str) -> None:
+def _check_corpus(
+    data: Path, kb_path: Path, dev: Path | None, spans_key: str, lang: str
+) -> None:
     import spacy
 
     from ..corpora.docbin import read_docs
@@ -62,11 +73,17 @@ def _check_corpus(data: Path, kb_path: Path, dev: Path | None, spans_key: str, l
     nlp = spacy.blank(lang)
     kb = load_kb(kb_path, nlp.vocab)
     train = read_gold(read_docs(data, nlp.vocab), getter, nlp.tokenizer)
-    held_out = read_gold(read_docs(dev, nlp.vocab), getter, nlp.tokenizer) if dev else None
+    held_out = (
+        read_gold(read_docs(dev, nlp.vocab), getter, nlp.tokenizer) if dev else None
+    )
     survey = survey_kb(kb)
     findings = [*check_corpus(train, kb, held_out), *check_kb(kb, survey)]
     config, encoder = recommend(train, survey)
-    msg.info(visible(f"{data}: {train.n_documents:,} documents, {len(train.mentions):,} mentions"))
+    msg.info(
+        visible(
+            f"{data}: {train.n_documents:,} documents, {len(train.mentions):,} mentions"
+        )
+    )
     _print_findings(findings)
     msg.info(visible(f"Config: {config}"))
     msg.info(visible(f"Encoder: {encoder}"))
@@ -86,11 +103,17 @@ def _check_list(path: Path, lang: str, write: Path | None) -> None:
     if not is_list(path):
         raise Errors.E799(path=path)
     if write is not None and write.exists():
-        check_needs({"--write": write.samefile(path)}, "another file", "the list stays as it is")
+        check_needs(
+            {"--write": write.samefile(path)},
+            "another file",
+            "the list stays as it is",
+        )
     nlp = spacy.blank(lang)
     kb = load_kb(path, nlp.vocab)
     of_list, aliases = check_list(kb, nlp.Defaults.stop_words, english_words())
-    msg.info(visible(f"{path}: {len(kb):,} entities, {kb.entities.count_names():,} names"))
+    msg.info(
+        visible(f"{path}: {len(kb):,} entities, {kb.entities.count_names():,} names")
+    )
     _print_findings([*of_list, *check_kb(kb, survey_kb(kb))])
     if write is not None:
         _write_list(kb, aliases, write)
@@ -100,11 +123,16 @@ def _write_list(kb: "ArboKB", aliases: dict[str, list[str]], path: Path) -> None
     from ..kb.export import write_list
 
     kb.update(
-        [{"id": key, "aliases": [*kb.get(key).aliases, *names]} for key, names in aliases.items()]
+        [
+            {"id": key, "aliases": [*kb.get(key).aliases, *names]}
+            for key, names in aliases.items()
+        ]
     )
     write_list(kb, path)
     n_aliases = sum(map(len, aliases.values()))
-    msg.good(visible(f"{path}: {n_aliases:,} aliases added to {len(aliases):,} entities"))
+    msg.good(
+        visible(f"{path}: {n_aliases:,} aliases added to {len(aliases):,} entities")
+    )
 
 
 def _print_findings(findings: "list[Finding]") -> None:

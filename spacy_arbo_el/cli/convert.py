@@ -17,11 +17,18 @@ FORMATS = f"{', '.join(names_of(corpus_formats))}, or one that --code adds"
 FORMAT = Opt("", "--format", "-f", help=f"By default by name and content. {FORMATS}")
 LABELS = Opt("", "--labels", "-l", help="Labels to keep, separated by commas")
 CONCEPTS = Opt(
-    None, "--concepts", "-c", help="List, or folder of a KB, whose further ids become the main ones"
+    None,
+    "--concepts",
+    "-c",
+    help="List, or folder of a KB, whose further ids become the main ones",
 )
-OPTIONS = Opt([], "--option", help="Of the format of that list, as for arbo kb build: xrefs=MESH")
+OPTIONS = Opt(
+    [], "--option", help="Of the format of that list, as for arbo kb build: xrefs=MESH"
+)
 OFFSETS = Opt(
-    "", "--offsets", help="How offsets count: utf16, lf, bytes or another of the documentation"
+    "",
+    "--offsets",
+    help="How offsets count: utf16, lf, bytes or another of the documentation",
 )
 ID_KEY = Opt(
     "",
@@ -29,7 +36,9 @@ ID_KEY = Opt(
     help="Field of mentions with their ids, where a format leaves it open",
 )
 SKIP_BAD = Opt(
-    False, "--skip-bad", help="List all invalid lines and leave them out, instead of failing"
+    False,
+    "--skip-bad",
+    help="List all invalid lines and leave them out, instead of failing",
 )
 
 
@@ -73,7 +82,8 @@ def convert_command(
             output,
             format=format,
             nlp=spacy.blank(lang),
-            labels=[label.strip() for label in labels.split(",") if label.strip()] or None,
+            labels=[label.strip() for label in labels.split(",") if label.strip()]
+            or None,
             concept_map=concept_map,
             gold=gold,
             exclude_ids=read_ids(exclude) if exclude else None,
@@ -95,7 +105,9 @@ def _warn(problems: list[ValueError], problem: ValueError) -> None:
 
 def _concept_map(path: Path | None, options: list[str]) -> dict[str, str] | None:
     if path is None:
-        check_needs({"--option": bool(options)}, "--concepts", "it says how that list is read")
+        check_needs(
+            {"--option": bool(options)}, "--concepts", "it says how that list is read"
+        )
         return None
     from spacy.vocab import Vocab
 

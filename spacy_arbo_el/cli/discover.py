@@ -60,7 +60,9 @@ def link_command(
     find: str = FIND,
     encoding: str = ENCODING,
     skip_bad: bool = SKIP_BAD,
-    prefix: str = Opt("", "--prefix", help="sssom.tsv: prefix of ids that have none, such as DOID"),
+    prefix: str = Opt(
+        "", "--prefix", help="sssom.tsv: prefix of ids that have none, such as DOID"
+    ),
     code: Path | None = CODE,
 ) -> None:
     """Link all documents in one graph.
@@ -85,7 +87,12 @@ def link_command(
 
 
 def link_at_once(
-    model: Path, data: Path, output: Path, overrides: dict[str, Any], how: Reading, prefix: str = ""
+    model: Path,
+    data: Path,
+    output: Path,
+    overrides: dict[str, Any],
+    how: Reading,
+    prefix: str = "",
 ) -> None:
     """Link all documents in one graph, in this process. The parameters are the command's."""
     from ..corpora.docbin import write_parts
@@ -96,7 +103,11 @@ def link_at_once(
     with user_errors():
         write = writer_of(output)
         if write is None or "prefix" not in signature(write).parameters:
-            check_needs({"--prefix": bool(prefix)}, "--output NAME.sssom.tsv", "its ids have one")
+            check_needs(
+                {"--prefix": bool(prefix)},
+                "--output NAME.sssom.tsv",
+                "its ids have one",
+            )
         options = {"prefix": prefix} if prefix else {}
         check_data(data)
         nlp = open_model_or_list(model, overrides)
@@ -108,7 +119,13 @@ def link_at_once(
             if write is None:
                 write_parts(docs, output)
             else:
-                write(docs, output, linker.mentions.getter, linker.cfg["extension"], **options)
+                write(
+                    docs,
+                    output,
+                    linker.mentions.getter,
+                    linker.cfg["extension"],
+                    **options,
+                )
     entities = sum(key[0] == "entity" for key in counts)
     new = sum(key[0] == "new" for key in counts)
     msg.good(
@@ -141,7 +158,9 @@ def corpus_linker(
     return replace(linker.corpus, report=report)
 
 
-def _counted(docs: Iterable[Doc], linker: "ArboLinker", counts: Counter) -> Iterator[Doc]:
+def _counted(
+    docs: Iterable[Doc], linker: "ArboLinker", counts: Counter
+) -> Iterator[Doc]:
     from ..mentions.getters import find_mentions
 
     for doc in docs:
@@ -164,10 +183,14 @@ MIN_MENTIONS = Opt(
     1, "--min-mentions", help="Write only new entities with at least so many mentions"
 )
 KEEP = Opt(
-    None, "--keep", help="Save a pipeline with these and earlier new entities, for `arbo new`"
+    None,
+    "--keep",
+    help="Save a pipeline with these and earlier new entities, for `arbo new`",
 )
 REPLACE = Opt(
-    False, "--replace", help="Discard the new entities of the pipeline, and all decisions on them"
+    False,
+    "--replace",
+    help="Discard the new entities of the pipeline, and all decisions on them",
 )
 
 
@@ -197,7 +220,10 @@ def discover_command(
 
     how = Reading(find, encoding, skip_bad)
     overrides = config_overrides(ctx)
-    with user_errors(), nullcontext() if keep is None else changing_pipeline(keep) as owner:
+    with (
+        user_errors(),
+        nullcontext() if keep is None else changing_pipeline(keep) as owner,
+    ):
         check_data(data)
         written = NewFiles(output, min_mentions)
         nlp = open_model(model, config=overrides)
@@ -234,21 +260,31 @@ class NewFiles:
         from ..storage.files import write_file
 
         written = self.chosen(new_entities)
-        lines = (json.dumps(entity.to_dict(), ensure_ascii=False) + "\n" for entity in written)
+        lines = (
+            json.dumps(entity.to_dict(), ensure_ascii=False) + "\n"
+            for entity in written
+        )
         write_file(self.output, "".join(lines).encode("utf8"))
         write_file(self.page, to_html(written).encode("utf8"))
 
     def say(self, new_entities: "NewEntities") -> None:
         written = self.chosen(new_entities)
         mentions = sum(len(entity.members) for entity in written)
-        msg.good(f"{self.output}, {self.page}: {len(written)} new entities, {mentions} mentions")
+        msg.good(
+            f"{self.output}, {self.page}: {len(written)} new entities, {mentions} mentions"
+        )
         if len(written) < len(new_entities):
             smaller = len(new_entities) - len(written)
-            msg.info(f"Left out: {smaller} new entities with fewer than {self.least} mentions")
+            msg.info(
+                f"Left out: {smaller} new entities with fewer than {self.least} mentions"
+            )
 
 
 def keep_new(
-    model: Path, new_entities: "NewEntities", owner: "PipelineOwner | None", replace_earlier: bool
+    model: Path,
+    new_entities: "NewEntities",
+    owner: "PipelineOwner | None",
+    replace_earlier: bool,
 ) -> None:
     """Save the pipeline with these new entities, and the earlier ones unless they are replaced."""
     from ..discovery.new_entities import NewEntities
@@ -265,7 +301,11 @@ def keep_new(
 
 
 def discover_at_once(
-    nlp: "Language", data: Path, how: Reading, overrides: dict[str, Any], replace_earlier: bool
+    nlp: "Language",
+    data: Path,
+    how: Reading,
+    overrides: dict[str, Any],
+    replace_earlier: bool,
 ) -> "NewEntities":
     """The new entities of a corpus, in this process. The parameters are the command's."""
     from ..discovery.new_entities import NewEntities
@@ -276,5 +316,7 @@ def discover_at_once(
         linker.new_entities = NewEntities()
     with document_reader(nlp, linker, data, how) as read:
         if read.by_names:
-            msg.warn("All mentions are names of the list. --find en_core_web_sm finds others, too")
+            msg.warn(
+                "All mentions are names of the list. --find en_core_web_sm finds others, too"
+            )
         return corpus_linker(linker, read, overrides).discover_stream(read)

@@ -22,7 +22,9 @@ from .arguments import check_data, check_model
 if TYPE_CHECKING:
     from ..linker import ArboLinker
 
-DOCUMENTS = Arg(..., help="Documents: .spacy, .txt, .jsonl, .csv, .parquet, or a folder of these")
+DOCUMENTS = Arg(
+    ..., help="Documents: .spacy, .txt, .jsonl, .csv, .parquet, or a folder of these"
+)
 FIND = Opt(
     "",
     "--find",
@@ -31,7 +33,9 @@ FIND = Opt(
     "documents are linked, and names are found where a document has none, if the pipeline has "
     "arbo_names",
 )
-ENCODING = Opt("utf8", "--encoding", help="Encoding of .txt, .jsonl and .csv files, as cp1252")
+ENCODING = Opt(
+    "utf8", "--encoding", help="Encoding of .txt, .jsonl and .csv files, as cp1252"
+)
 SKIP_BAD = Opt(False, "--skip-bad", help="Leave out invalid lines and files")
 # So many errors are printed.
 MOST_PLACES = 5
@@ -97,7 +101,9 @@ def document_reader(
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         # The counts of all documents are said instead.
         warnings.filterwarnings("ignore", r".*arbo-W543")
-        if finder is None and all(file.suffix.lower() == SUFFIX for file in files_of(path)):
+        if finder is None and all(
+            file.suffix.lower() == SUFFIX for file in files_of(path)
+        ):
             yield DocumentReader(lambda: read(path))
             return
         place = Path(folder) / "documents"
@@ -112,8 +118,12 @@ def document_reader(
         for problem in problems[:MOST_PLACES]:
             msg.text(visible(problem))
         has_names = any(isinstance(pipe, ArboNames) for _, pipe in nlp.pipeline)
-        finds_names = how.find == "names" or (how.find in ("", "pipeline") and has_names)
-        yield DocumentReader(lambda: read(place), finds_names and not n_mentions["given"])
+        finds_names = how.find == "names" or (
+            how.find in ("", "pipeline") and has_names
+        )
+        yield DocumentReader(
+            lambda: read(place), finds_names and not n_mentions["given"]
+        )
 
 
 def check_finder(find: str) -> None:
@@ -136,12 +146,20 @@ def checked(
     if not labels:
         raise Errors.E790(path=path)
     if not left_out:
-        left_out.update({name: labels[name] for name in labels if linker.reader.is_discarded(name)})
+        left_out.update(
+            {name: labels[name] for name in labels if linker.reader.is_discarded(name)}
+        )
         if left_out:
-            names = ", ".join(f"{name} ({count})" for name, count in left_out.most_common())
-            msg.info(f"Left out: {left_out.total()} mentions with the labels {visible(names)}")
+            names = ", ".join(
+                f"{name} ({count})" for name, count in left_out.most_common()
+            )
+            msg.info(
+                f"Left out: {left_out.total()} mentions with the labels {visible(names)}"
+            )
 
 
 def hint_at_empty_kb(linker: "ArboLinker") -> None:
     if not len(linker.kb):
-        msg.warn("The knowledge base is empty: every mention is NIL. Fill it: linker.set_kb(…)")
+        msg.warn(
+            "The knowledge base is empty: every mention is NIL. Fill it: linker.set_kb(…)"
+        )

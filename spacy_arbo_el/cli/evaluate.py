@@ -25,7 +25,9 @@ DROP = Opt(
     help="Share of the data's entities to remove from the KB; their mentions are NIL",
 )
 SEED = Opt(0, "--seed", help="Determines which entities are removed")
-ERRORS = Opt(None, "--errors", help="CSV table of the wrong links of one pipeline, by cause")
+ERRORS = Opt(
+    None, "--errors", help="CSV table of the wrong links of one pipeline, by cause"
+)
 
 
 @dataclass
@@ -93,7 +95,10 @@ def _check(models: Sequence[Path], errors: Path | None) -> None:
 def _labels(models: Sequence[Path]) -> list[str]:
     """Labels of rows: the names of pipelines' folders. Their paths if two share a name."""
     names = [model.name for model in models]
-    return [name if names.count(name) == 1 else str(model) for name, model in zip(names, models)]
+    return [
+        name if names.count(name) == 1 else str(model)
+        for name, model in zip(names, models)
+    ]
 
 
 def _held_out(

@@ -22,27 +22,47 @@ if TYPE_CHECKING:
     from ..fitting.strategies import FitComparison
     from ..linker import ArboLinker
 
-DOCS = Arg(..., help="Annotated .spacy file, or a folder of them; with --no-labels, any documents")
-SAVED = Opt(None, "--output", "-o", help="Where to save the fitted pipeline; None for nowhere")
+DOCS = Arg(
+    ...,
+    help="Annotated .spacy file, or a folder of them; with --no-labels, any documents",
+)
+SAVED = Opt(
+    None, "--output", "-o", help="Where to save the fitted pipeline; None for nowhere"
+)
 STRATEGY = Opt(
     "",
     "--strategy",
     help="Use the documents by this strategy of the table, without comparing",
 )
 BY = Opt(
-    "accuracy", "--by", help="What strategies and thresholds are chosen by: accuracy (with NIL), f1"
+    "accuracy",
+    "--by",
+    help="What strategies and thresholds are chosen by: accuracy (with NIL), f1",
 )
-FOLDS = Opt(5, "--folds", min=2, help="Parts of the documents; each is linked after the others")
-TRAIN = Opt(False, "--train", help="Compare training too, once for each part: takes minutes")
-THRESHOLDS = Opt(False, "--thresholds", help="Choose the threshold of links, nothing else")
+FOLDS = Opt(
+    5, "--folds", min=2, help="Parts of the documents; each is linked after the others"
+)
+TRAIN = Opt(
+    False, "--train", help="Compare training too, once for each part: takes minutes"
+)
+THRESHOLDS = Opt(
+    False, "--thresholds", help="Choose the threshold of links, nothing else"
+)
 COST = Opt(
-    None, "--cost", min=0.0, help="How many missed links cost as much as a wrong one, not --by"
+    None,
+    "--cost",
+    min=0.0,
+    help="How many missed links cost as much as a wrong one, not --by",
 )
-DROP = Opt(0.0, "--drop", help="Share of the entities to remove meanwhile: they are NIL")
+DROP = Opt(
+    0.0, "--drop", help="Share of the entities to remove meanwhile: they are NIL"
+)
 SEED = Opt(0, "--seed", help="Determines which entities are removed")
 CURVE = Opt(None, "--curve", help="CSV file of the scores at each threshold")
 NO_LABELS = Opt(
-    False, "--no-labels", help="Estimate how many entities the list lacks, without labels"
+    False,
+    "--no-labels",
+    help="Estimate how many entities the list lacks, without labels",
 )
 NOT_SAVED = "Nothing is saved. Give --output to save the fitted pipeline"
 
@@ -92,14 +112,18 @@ def fit_command(
             _fit(model, docs, output, strategy, by, folds, train)
 
 
-def _check_options(thresholds: bool, no_labels: bool, tunes: bool, finds: bool) -> None:
+def _check_options(
+    thresholds: bool, no_labels: bool, tunes: bool, finds: bool
+) -> None:
     if thresholds and no_labels:
         raise Errors.E831()
     if not thresholds:
         options = {"--cost, --drop or --curve": tunes}
         check_needs(options, "--thresholds", "only there are all thresholds tried")
     if not no_labels:
-        check_needs({"--find": finds}, "--no-labels", "labelled documents have their mentions")
+        check_needs(
+            {"--find": finds}, "--no-labels", "labelled documents have their mentions"
+        )
 
 
 @contextmanager
@@ -129,7 +153,9 @@ def _annotated(nlp: "Language", path: Path) -> "list[Doc]":
     linker = find_linker(nlp)
     check_some_annotated(docs, linker.mentions.getter, path)
     spans = (span for doc in docs for span in linker.mentions.getter(doc))
-    warn_of_lacking(Counter(kb_id for span in spans for kb_id in gold_ids(span)), linker.kb)
+    warn_of_lacking(
+        Counter(kb_id for span in spans for kb_id in gold_ids(span)), linker.kb
+    )
     return docs
 
 
@@ -143,7 +169,14 @@ def _fit(
     is_trained: bool,
 ) -> None:
     from ..fitting.fit import choose_strategy
-    from ..fitting.strategies import SHARES, STRATEGIES, TRAINED, apply, check_documents, trained_on
+    from ..fitting.strategies import (
+        SHARES,
+        STRATEGIES,
+        TRAINED,
+        apply,
+        check_documents,
+        trained_on,
+    )
     from ..linker import find_linker
     from ..runs.short_run import train_copy
 
@@ -154,7 +187,9 @@ def _fit(
         linker = find_linker(nlp)
         docs = check_documents(linker, _annotated(nlp, path), by)
 
-        def train(train_docs: Sequence["Doc"], watch: Callable[[], None]) -> "Language":
+        def train(
+            train_docs: Sequence["Doc"], watch: Callable[[], None]
+        ) -> "Language":
             return train_copy(nlp, train_docs, SHARES, watch)
 
         compared = train if is_trained else None
@@ -176,7 +211,9 @@ def _print_ways(
 ) -> None:
     from rich.console import Console
 
-    mentions = sum(bool(span.kb_id) for doc in docs for span in linker.mentions.getter(doc))
+    mentions = sum(
+        bool(span.kb_id) for doc in docs for span in linker.mentions.getter(doc)
+    )
     title = f"{mentions} mentions of {path}, held out: {comparison.folds} parts"
     Console(width=130).print(comparison.table(title))
     msg.info(comparison.advice)

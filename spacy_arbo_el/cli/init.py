@@ -14,7 +14,9 @@ from .arguments import LANG, SHORT_CODE, check_data
 
 def init_command(
     # fmt: off
-    source: Path = Arg(..., metavar="LIST", help="Entities: a table, JSONL, an ontology, a KB"),
+    source: Path = Arg(
+        ..., metavar="LIST", help="Entities: a table, JSONL, an ontology, a KB"
+    ),
     output: Path = Arg(..., metavar="MODEL", help="Folder of the pipeline"),
     lang: str = LANG,
     force: bool = Opt(False, "--force", "-F", help="Replace a pipeline that is there"),

@@ -27,14 +27,18 @@ HEADER = Opt("", "--header", help="table: names of columns, where no line has th
 # Characters of a column; wasabi would fold those of more than 30.
 WIDEST = 120
 
-kb_cli = typer.Typer(name="kb", help="Build and search knowledge bases.", no_args_is_help=True)
+kb_cli = typer.Typer(
+    name="kb", help="Build and search knowledge bases.", no_args_is_help=True
+)
 
 
 @kb_cli.command("build")
 def build_command(
     source: Path = Arg(..., help="File or folder to read entities from"),
     output: Path = Arg(..., help="Folder of the knowledge base"),
-    format: str = Opt("", "--format", "-f", help=f"By default by the file's name. {FORMATS}"),
+    format: str = Opt(
+        "", "--format", "-f", help=f"By default by the file's name. {FORMATS}"
+    ),
     columns: list[str] = COLUMNS,
     header: str = HEADER,
     skip_bad: bool = Opt(False, "--skip-bad", help="Leave out invalid lines or rows"),
@@ -130,7 +134,9 @@ def show_skipped(report: "ImportReport") -> None:
     for place in report.places:
         msg.text(visible(place))
     if shared := list(report.xrefs.values()).count(""):
-        msg.info(f"{shared} ids of other vocabularies that several entities have lead to none")
+        msg.info(
+            f"{shared} ids of other vocabularies that several entities have lead to none"
+        )
     for count, what in (
         (report.merged, "kept"),
         (report.lost, "dropped: no entity of the list needs them"),
@@ -144,11 +150,15 @@ def add_command(
     # fmt: off
     path: Path = KB,
     source: Path = Arg(..., help="File of entities"),
-    format: str = Opt("", "--format", "-f", help="Format of the file, see arbo kb build"),
+    format: str = Opt(
+        "", "--format", "-f", help="Format of the file, see arbo kb build"
+    ),
     columns: list[str] = COLUMNS,
     header: str = HEADER,
     replace: bool = Opt(False, "--replace", help="Replace entities with the same ids"),
-    model: Path | None = Opt(None, "--model", "-m", help="Pipeline whose linker encodes them"),
+    model: Path | None = Opt(
+        None, "--model", "-m", help="Pipeline whose linker encodes them"
+    ),
     code: Path | None = CODE,
     # fmt: on
 ) -> None:
@@ -166,7 +176,9 @@ def add_command(
     with user_errors(), ArboKB.open(path) as kb:
         linker = load_linker(model) if model else None
         options = table_options(columns, header)
-        report = import_into(kb, source, format, replace=replace, watch=progress, **options)
+        report = import_into(
+            kb, source, format, replace=replace, watch=progress, **options
+        )
         show_skipped(report)
         texts = encode_with(linker, kb) if linker else 0
         total = len(kb)
@@ -176,7 +188,9 @@ def add_command(
 @kb_cli.command("info")
 def info_command(
     path: Path = KB,
-    is_verified: bool = Opt(False, "--verify", help="Read every byte, and exit with 1 for damage"),
+    is_verified: bool = Opt(
+        False, "--verify", help="Read every byte, and exit with 1 for damage"
+    ),
 ) -> None:
     """Print what a knowledge base contains.
 
@@ -212,7 +226,11 @@ def _info(kb: "ArboKB") -> dict[str, Any]:
     manifest = kb.database.manifest()
     count = kb.database.value
     details = kb.vectors.index.about if kb.vectors.index else None
-    index = f"{details['kind']} over {details['rows']} vectors" if details else "none: exact search"
+    index = (
+        f"{details['kind']} over {details['rows']} vectors"
+        if details
+        else "none: exact search"
+    )
     return {
         "Entities": len(kb),
         "Names": kb.entities.count_names(),
@@ -221,7 +239,9 @@ def _info(kb: "ArboKB") -> dict[str, Any]:
             "HAVING count(DISTINCT position) > 1)"
         ),
         "Types": ", ".join(f"{name} ({n})" for name, n in types[:20]) or "–",
-        "With description": count("SELECT count(*) FROM entity WHERE description != ''"),
+        "With description": count(
+            "SELECT count(*) FROM entity WHERE description != ''"
+        ),
         "Redirected ids": count("SELECT count(*) FROM redirect"),
         "Vectors": f"{len(kb.rows)}, {kb.rows.width} wide, {manifest['dtype']}",
         "Entities without up-to-date vectors": kb.vectors.count_outdated(),
@@ -237,9 +257,15 @@ def search_command(
     # fmt: off
     path: Path = KB,
     query: str = Arg(..., help="An id, a name, or free text"),
-    model: Path | None = Opt(None, "--model", "-m", help="Pipeline that encodes free text"),
-    types: list[str] = Opt([], "--type", help="Only entities of these types; may be repeated"),
-    limit: int = Opt(10, "--limit", "-n", help="Number of entities per kind of search"),
+    model: Path | None = Opt(
+        None, "--model", "-m", help="Pipeline that encodes free text"
+    ),
+    types: list[str] = Opt(
+        [], "--type", help="Only entities of these types; may be repeated"
+    ),
+    limit: int = Opt(
+        10, "--limit", "-n", help="Number of entities per kind of search"
+    ),
     code: Path | None = CODE,
     # fmt: on
 ) -> None:
@@ -265,7 +291,9 @@ def search_command(
             shown.add(position)
             names = ", ".join(entity.types)
             summary = entity.description[:80]
-            rows.append((kind, f"{score:.2f}", entity.id, entity.title, names, summary))
+            rows.append(
+                (kind, f"{score:.2f}", entity.id, entity.title, names, summary)
+            )
     print_table(("By", "Score", "Id", "Title", "Types", "Description"), rows)
 
 
@@ -294,16 +322,24 @@ def _search_by_vector(
     encoder = linker.encoder
     vector = encoder.encode_texts(encoder.read_texts([(query, "")]))
     nearest = retriever.entities.nearest(linker.similarity.prepare(vector), limit)
-    for position, similarity in zip(nearest.ids[0].tolist(), nearest.scores[0].tolist()):
+    for position, similarity in zip(
+        nearest.ids[0].tolist(), nearest.scores[0].tolist()
+    ):
         if position >= 0:
             yield "vector", position, similarity
 
 
 @kb_cli.command("export")
 def export_command(
-    path: Path = Arg(..., help="Folder of a knowledge base, or of a pipeline with one"),
-    output: Path = Arg(..., help=".csv, .tsv, .jsonl or .parquet; - for JSONL on standard output"),
-    changed: bool = Opt(False, "--changed", help="A further column: which are new or changed"),
+    path: Path = Arg(
+        ..., help="Folder of a knowledge base, or of a pipeline with one"
+    ),
+    output: Path = Arg(
+        ..., help=".csv, .tsv, .jsonl or .parquet; - for JSONL on standard output"
+    ),
+    changed: bool = Opt(
+        False, "--changed", help="A further column: which are new or changed"
+    ),
 ) -> None:
     """Write the entities as a table, or as JSONL.
 
@@ -320,7 +356,9 @@ def export_command(
     from ..kb.knowledge_base import ArboKB
 
     with user_errors():
-        kb = ArboKB.for_reading(next(path.glob("*/kb"), path) if is_pipeline(path) else path)
+        kb = ArboKB.for_reading(
+            next(path.glob("*/kb"), path) if is_pipeline(path) else path
+        )
         if str(output) == "-":
             # Data is UTF-8, whatever the console is.
             if isinstance(sys.stdout, io.TextIOWrapper):

@@ -21,7 +21,9 @@ def show_command(
     mention: str = Opt(
         "", "--mention", help="Its mention; by default those that the pipeline finds"
     ),
-    label: str = Opt("", "--label", help="The label of the mention, if the linker matches types"),
+    label: str = Opt(
+        "", "--label", help="The label of the mention, if the linker matches types"
+    ),
     kb_id: str = Opt("", "--kb-id", help="The id of the entity that you expect"),
     features: bool = FEATURES,
     page: Path | None = PAGE,

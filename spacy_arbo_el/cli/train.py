@@ -15,7 +15,9 @@ def train_command(
     # fmt: off
     ctx: typer.Context,
     config: Path = Arg(..., help="Training config", exists=True),
-    output: Path = Opt(..., "--output", "-o", help="Folder for model-best and model-last"),
+    output: Path = Opt(
+        ..., "--output", "-o", help="Folder for model-best and model-last"
+    ),
     resume: bool = RESUME,
     code: Path | None = SHORT_CODE,
     verbose: bool = Opt(False, "--verbose", "-V", help="Show debug messages"),

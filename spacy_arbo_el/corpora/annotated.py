@@ -79,7 +79,9 @@ class CorpusFormat(Sniffing, Protocol):
     A reader without ``sniff`` reads what ``--format`` names it for.
     """
 
-    def read(self, path: PathLike, bad: OnBad, counts: Counter) -> Iterator[AnnotatedText]:
+    def read(
+        self, path: PathLike, bad: OnBad, counts: Counter
+    ) -> Iterator[AnnotatedText]:
         """Yield the documents of a file. Raises ValueError where it is not valid.
 
         bad: Takes the errors of invalid lines, which are then left out.
@@ -90,7 +92,11 @@ class CorpusFormat(Sniffing, Protocol):
 def _trimmed(mention: AnnotatedMention, text: str) -> AnnotatedMention:
     """A mention without white space at its ends. One that is nothing else stays as it is."""
     words = text[max(mention.start, 0) : mention.end]
-    if not words.strip() or len(words.strip()) == len(words) or mention.end > len(text):
+    if (
+        not words.strip()
+        or len(words.strip()) == len(words)
+        or mention.end > len(text)
+    ):
         return mention
     start = mention.start + len(words) - len(words.lstrip())
     return replace(mention, start=start, end=start + len(words.strip()))

@@ -10,7 +10,15 @@ from spacy.vocab import Vocab
 from ..base.errors import Errors
 from ..storage.files import write_file
 from ..storage.folders import FolderKind, replacing_folder
-from ..storage.lines import WHOLE, Lines, OnBad, PathLike, check_exists, files_in, throw
+from ..storage.lines import (
+    WHOLE,
+    Lines,
+    OnBad,
+    PathLike,
+    check_exists,
+    files_in,
+    throw,
+)
 
 SUFFIX = ".spacy"
 # Documents per file of a folder.
@@ -24,7 +32,9 @@ def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
     files = files_in(path, SUFFIX)
     if not files:
         hint = "The folder holds no such file: convert the corpus first."
-        raise FileNotFoundError(Errors.E101.format(path=path / f"*{SUFFIX}", hint=hint))
+        raise FileNotFoundError(
+            Errors.E101.format(path=path / f"*{SUFFIX}", hint=hint)
+        )
     for file in files:
         for _, doc in numbered_docs(file, vocab):
             yield doc

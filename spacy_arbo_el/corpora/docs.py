@@ -16,7 +16,9 @@ from .annotated import AnnotatedMention, AnnotatedText
 MENTIONS_KEY = "mentions"
 
 
-def to_doc(nlp: Language, text: AnnotatedText, *, counts: Counter | None = None) -> Doc:
+def to_doc(
+    nlp: Language, text: AnnotatedText, *, counts: Counter | None = None
+) -> Doc:
     """Make a Doc with every mention at its exact offsets.
 
     A span of spaCy begins and ends at token boundaries. A mention can begin or end inside a token:
@@ -57,7 +59,9 @@ def warn_of_overlaps(path: PathLike, counts: Counter) -> None:
         warnings.warn(Warnings.W101.format(**about), stacklevel=3)
 
 
-def _count(counts: Counter, mentions: Iterable[AnnotatedMention], borders: set[int]) -> None:
+def _count(
+    counts: Counter, mentions: Iterable[AnnotatedMention], borders: set[int]
+) -> None:
     counts["docs"] += 1
     for m in mentions:
         counts["mentions"] += 1

@@ -69,7 +69,11 @@ class Source:
 
     def made_up_id(self, number: int) -> str:
         """Make an id from a line or row number, the same in each run."""
-        return f"{self.name}:{number}" if self.name else f"{Path(self.path).stem}-{number}"
+        return (
+            f"{self.name}:{number}"
+            if self.name
+            else f"{Path(self.path).stem}-{number}"
+        )
 
     def report(self, number: int, problem: object) -> None:
         """Pass the error of a line to ``on_error``."""
@@ -89,7 +93,9 @@ def read_each(
     """
     lines_of: dict[str, int] = {}
     if records is None:
-        records = read_records(source.path, source.on_error, source.lines, source.encoding)
+        records = read_records(
+            source.path, source.on_error, source.lines, source.encoding
+        )
     for number, record in records:
         try:
             text = parse(record, source.made_up_id(number))
@@ -134,7 +140,10 @@ def json_values(source: Source) -> Iterator[tuple[int, Any]]:
         and isinstance(content_value[0], str)
     )
     yield from enumerate(
-        [content_value] if is_pair or not isinstance(content_value, list) else content_value, 1
+        [content_value]
+        if is_pair or not isinstance(content_value, list)
+        else content_value,
+        1,
     )
 
 
@@ -236,13 +245,20 @@ About = tuple[str, tuple[str, ...], str]
 
 
 def placed(
-    text: str, mentions: Sequence[Given], annotations: Sequence[About], offsets: str = ""
+    text: str,
+    mentions: Sequence[Given],
+    annotations: Sequence[About],
+    offsets: str = "",
 ) -> tuple[AnnotatedMention, ...]:
     """The mentions of a document at their places. Raises Misplaced where one is elsewhere."""
     places, reading = place(text, mentions, offsets)
     return tuple(
-        AnnotatedMention(start, end, label, ids, cluster, reading if mention.words else "")
-        for (start, end), (label, ids, cluster), mention in zip(places, annotations, mentions)
+        AnnotatedMention(
+            start, end, label, ids, cluster, reading if mention.words else ""
+        )
+        for (start, end), (label, ids, cluster), mention in zip(
+            places, annotations, mentions
+        )
     )
 
 
@@ -258,7 +274,9 @@ def placed_or_reported(
         mentions = [rows[i][1] for i in remaining]
         annotations = [rows[i][2] for i in remaining]
         try:
-            places = dict(zip(remaining, placed(text, mentions, annotations, source.offsets)))
+            places = dict(
+                zip(remaining, placed(text, mentions, annotations, source.offsets))
+            )
             return [places.get(i) for i in range(len(rows))]
         except Misplaced as problem:
             source.report(rows[remaining.pop(problem.position)][0], problem)
@@ -272,7 +290,9 @@ def _mention(value: Any, names: tuple[str, str], strict: bool) -> tuple[Given, A
     end = integer(value, names[1])
     if strict:
         get(value, "kb_id")
-    label, kb_id, cluster = (_optional(value, name) for name in ("label", "kb_id", "cluster"))
+    label, kb_id, cluster = (
+        _optional(value, name) for name in ("label", "kb_id", "cluster")
+    )
     words = value.get("text")
     mention = Given(start, end, words if isinstance(words, str) else "")
     return mention, (label or LABEL, split_ids(kb_id), cluster)
@@ -307,7 +327,9 @@ def string(record: dict[str, Any], key: str, empty: bool = False) -> str:
     if not isinstance(value, str):
         raise Problem(f"{key!r} must be a string, got {json_kind(value)}.")
     if not is_text(value):
-        raise Problem(f"{key!r} holds half a character (a lone surrogate). Write it in full.")
+        raise Problem(
+            f"{key!r} holds half a character (a lone surrogate). Write it in full."
+        )
     if not (value.strip() or empty):
         raise Problem(f"{key!r} must not be empty.")
     return value

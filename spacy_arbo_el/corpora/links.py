@@ -37,7 +37,9 @@ def writer_of(path: Path) -> Callable[..., int] | None:
     return None
 
 
-def write_links(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extension: str) -> int:
+def write_links(
+    docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extension: str
+) -> int:
     """Write documents with links as JSONL, all or none of them. RETURNS: How many."""
     count = 0
     with replacing(path) as file:
@@ -48,7 +50,9 @@ def write_links(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extensio
     return count
 
 
-def write_table(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extension: str) -> int:
+def write_table(
+    docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extension: str
+) -> int:
     """Write links as CSV with a mention in each line, all or none of them.
 
     The columns are those of the rows of ``arbo scale link``, but for the evidence, and the sentence
@@ -62,9 +66,16 @@ def write_table(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extensio
         rows.writerow(columns)
         for doc in docs:
             record = doc_record(doc, str(count), get_spans, extension)
-            for span, mention in zip(find_mentions(doc, get_spans), record["mentions"]):
-                details = {"document": record["id"], "new_entity": mention.get("cluster", "")}
-                details["sentence"] = " ".join("".join(sentence_of(span, record["text"])).split())
+            for span, mention in zip(
+                find_mentions(doc, get_spans), record["mentions"]
+            ):
+                details = {
+                    "document": record["id"],
+                    "new_entity": mention.get("cluster", ""),
+                }
+                details["sentence"] = " ".join(
+                    "".join(sentence_of(span, record["text"])).split()
+                )
                 cells = {**mention, **details}
                 rows.writerow([cell(cells.get(column, "")) for column in columns])
             count += 1
@@ -72,7 +83,9 @@ def write_table(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extensio
     return count
 
 
-def doc_record(doc: Doc, name: str, get_spans: SpanGetter, extension: str) -> dict[str, Any]:
+def doc_record(
+    doc: Doc, name: str, get_spans: SpanGetter, extension: str
+) -> dict[str, Any]:
     """Convert a linked document to a record.
 
     ``arbo convert`` reads it too.

@@ -45,7 +45,9 @@ class Misplaced(Exception):
         self.position = position
 
 
-def place(text: str, mentions: Sequence[Given], offsets: str = "") -> tuple[list[Place], str]:
+def place(
+    text: str, mentions: Sequence[Given], offsets: str = ""
+) -> tuple[list[Place], str]:
     """The places of a document's mentions in characters, and the reading that gave them.
 
     Raises Misplaced for a mention outside the text, or one with other words.
@@ -54,23 +56,33 @@ def place(text: str, mentions: Sequence[Given], offsets: str = "") -> tuple[list
     """
     has_words = any(mention.words for mention in mentions)
     readings = (offsets,) if offsets else READINGS if has_words else (CHARACTERS,)
-    places_by_reading = {reading: places_in(text, mentions, reading) for reading in readings[:1]}
+    places_by_reading = {
+        reading: places_in(text, mentions, reading) for reading in readings[:1]
+    }
     for same in _COMPARISONS if has_words else _COMPARISONS[:1]:
         for reading in readings:
             if reading not in places_by_reading:
                 places_by_reading[reading] = places_in(text, mentions, reading)
             places = places_by_reading[reading]
-            if all(_fits(text, mention, at, same) for mention, at in zip(mentions, places)):
+            if all(
+                _fits(text, mention, at, same) for mention, at in zip(mentions, places)
+            ):
                 return [at for at in places if at is not None], reading
     raise _misplaced(text, mentions, places_by_reading)
 
 
-def _fits(text: str, mention: Given, at: Place | None, same: Callable[[str, str], bool]) -> bool:
-    return at is not None and (not mention.words or same(text[at[0] : at[1]], mention.words))
+def _fits(
+    text: str, mention: Given, at: Place | None, same: Callable[[str, str], bool]
+) -> bool:
+    return at is not None and (
+        not mention.words or same(text[at[0] : at[1]], mention.words)
+    )
 
 
 def _misplaced(
-    text: str, mentions: Sequence[Given], places_by_reading: dict[str, list[Place | None]]
+    text: str,
+    mentions: Sequence[Given],
+    places_by_reading: dict[str, list[Place | None]],
 ) -> Misplaced:
     """The error of a mention, in the reading in which most others fit."""
     wrong = {
@@ -86,7 +98,9 @@ def _misplaced(
     mention = mentions[number]
     at = places_by_reading[reading][number]
     if at is None:
-        end = mention.start + len(mention.words) if mention.end is None else mention.end
+        end = (
+            mention.start + len(mention.words) if mention.end is None else mention.end
+        )
         return Misplaced(number, offsets_problem(mention.start, end, len(text)))
     hint = "; no other way to count fits either" if len(places_by_reading) > 1 else ""
     problem = (
@@ -96,16 +110,21 @@ def _misplaced(
     return Misplaced(number, problem)
 
 
-def places_in(text: str, mentions: Sequence[Given], reading: str) -> list[Place | None]:
+def places_in(
+    text: str, mentions: Sequence[Given], reading: str
+) -> list[Place | None]:
     """The places of mentions in characters. None for one that a reading does not allow."""
     inclusive = int(reading.endswith("-inclusive"))
     starts = [mention.start for mention in mentions]
     ends = [
-        mention.start if mention.end is None else mention.end + inclusive for mention in mentions
+        mention.start if mention.end is None else mention.end + inclusive
+        for mention in mentions
     ]
     if not reading.startswith(CHARACTERS):
         at = borders(text, reading)
-        starts, ends = (_characters(at, unit_offsets) for unit_offsets in (starts, ends))
+        starts, ends = (
+            _characters(at, unit_offsets) for unit_offsets in (starts, ends)
+        )
     places: list[Place | None] = []
     for mention, start, end in zip(mentions, starts, ends):
         end = start + len(mention.words) if mention.end is None else end
@@ -185,9 +204,15 @@ def within_words(text: str, places: Sequence[Place]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for reading in READINGS:
         # All units are alike there.
-        same = CHARACTERS + "-inclusive" * reading.endswith("-inclusive") if is_plain else reading
+        same = (
+            CHARACTERS + "-inclusive" * reading.endswith("-inclusive")
+            if is_plain
+            else reading
+        )
         if same not in counts:
             places_here = places_in(text, mentions, same)
-            counts[same] = sum(at is None or is_within_word(text, *at) for at in places_here)
+            counts[same] = sum(
+                at is None or is_within_word(text, *at) for at in places_here
+            )
         counts[reading] = counts[same]
     return counts

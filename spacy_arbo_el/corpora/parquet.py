@@ -40,17 +40,27 @@ def _read_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     pyarrow, (start, stop, _) = import_pyarrow(), source.lines
     try:
         with pyarrow.parquet.ParquetFile(source.path) as file:
-            columns = [column for column in COLUMNS if column in file.schema_arrow.names]
+            columns = [
+                column for column in COLUMNS if column in file.schema_arrow.names
+            ]
             if "text" not in columns:
-                problem = f"there is no column 'text'; there are {file.schema_arrow.names}."
+                problem = (
+                    f"there is no column 'text'; there are {file.schema_arrow.names}."
+                )
                 raise line_error(source.path, 1, problem)
             groups = range(file.metadata.num_row_groups)
             row = 0
             # Groups of rows before the first one to read are skipped.
-            while groups and row + (rows := file.metadata.row_group(groups[0]).num_rows) <= start:
+            while (
+                groups
+                and row + (rows := file.metadata.row_group(groups[0]).num_rows)
+                <= start
+            ):
                 groups = groups[1:]
                 row = row + rows
-            for batch in file.iter_batches(BATCH, row_groups=list(groups), columns=columns):
+            for batch in file.iter_batches(
+                BATCH, row_groups=list(groups), columns=columns
+            ):
                 for record in batch.to_pylist():
                     row += 1
                     if stop is not None and row > stop:

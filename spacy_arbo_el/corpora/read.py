@@ -103,7 +103,9 @@ def checked(
     unread = Counter[str]()
     for text in texts:
         unread.update(text.unread)
-        counted.update({mention.counted for mention in text.mentions} - {"", CHARACTERS})
+        counted.update(
+            {mention.counted for mention in text.mentions} - {"", CHARACTERS}
+        )
         places = [(one.start, one.end) for one in text.mentions if not one.counted]
         total += len(places)
         within = within_words(text.text, places) if places else {}
@@ -115,18 +117,30 @@ def checked(
             in_pieces[text.id] = text.in_pieces
         yield text
     if unread:
-        fields = ", ".join(f"{name!r} ({count})" for name, count in unread.most_common(5))
+        fields = ", ".join(
+            f"{name!r} ({count})" for name, count in unread.most_common(5)
+        )
         first = unread.most_common(1)[0][0]
-        warnings.warn(Warnings.W109.format(path=path, fields=fields, first=first), stacklevel=2)
+        warnings.warn(
+            Warnings.W109.format(path=path, fields=fields, first=first), stacklevel=2
+        )
     if in_pieces:
-        about = {"path": path, "count": sum(in_pieces.values()), "doc": next(iter(in_pieces))}
+        about = {
+            "path": path,
+            "count": sum(in_pieces.values()),
+            "doc": next(iter(in_pieces)),
+        }
         warnings.warn(Warnings.W107.format(**about, docs=len(in_pieces)), stacklevel=2)
     for reading, count in counted.items() if not is_known else ():
-        warnings.warn(Warnings.W104.format(path=path, count=count, reading=reading), stacklevel=2)
+        warnings.warn(
+            Warnings.W104.format(path=path, count=count, reading=reading), stacklevel=2
+        )
     if count := doubtful[CHARACTERS]:
         best = min(READINGS, key=lambda reading: doubtful[reading])
         fewer = doubtful[best]
-        message = Warnings.W105 if not is_known and fewer <= count / 2 else Warnings.W103
+        message = (
+            Warnings.W105 if not is_known and fewer <= count / 2 else Warnings.W103
+        )
         said = {"path": path, "count": count, "all": total, "example": example}
         warnings.warn(message.format(**said, reading=best, fewer=fewer), stacklevel=2)
 
@@ -138,8 +152,12 @@ def read_source(source: Source, by_line: bool = False) -> Iterator[AnnotatedText
     """
     suffix = Path(source.path).suffix.lower()
     if suffix == SUFFIX:
-        for number, doc in numbered_docs(source.path, Vocab(), source.on_error, source.lines):
-            yield AnnotatedText(document_id(doc) or source.made_up_id(number), doc.text)
+        for number, doc in numbered_docs(
+            source.path, Vocab(), source.on_error, source.lines
+        ):
+            yield AnnotatedText(
+                document_id(doc) or source.made_up_id(number), doc.text
+            )
     elif suffix == ".jsonl":
         yield from read_each(source, text_of_record)
     elif suffix == PARQUET:
@@ -197,7 +215,9 @@ def docs_in(source: Source, nlp: Language) -> Iterator[Doc]:
             about = {"path": source.path, "count": len(empty), "doc": empty[0]}
             warnings.warn(Warnings.W110.format(**about), stacklevel=2)
     except (ValueError, OSError) as error:
-        source.on_error(error if isinstance(error, ValueError) else ValueError(str(error)))
+        source.on_error(
+            error if isinstance(error, ValueError) else ValueError(str(error))
+        )
 
 
 def read_documents(
@@ -249,7 +269,9 @@ def read_plain_documents(
     """
     for file in files_of(path, any_suffix=bool(format)):
         source = Source(file, name=relative_name(path, file))
-        for text in read(file, format) if format else read_source(source, by_line=True):
+        for text in (
+            read(file, format) if format else read_source(source, by_line=True)
+        ):
             if text.text.strip() and keep(text.id):
                 doc = to_doc(nlp, AnnotatedText(text.id, text.text))
                 doc.spans.clear()
@@ -259,7 +281,11 @@ def read_plain_documents(
 def files_of(path: Path, any_suffix: bool = False) -> Iterator[Path]:
     """List the readable files of a folder by name, or the file itself."""
     path = check_exists(path, "Check the path.")
-    files = [file for file in files_in(path) if any_suffix or file.suffix.lower() in SUFFIXES]
+    files = [
+        file
+        for file in files_in(path)
+        if any_suffix or file.suffix.lower() in SUFFIXES
+    ]
     if not files:
         raise Errors.E789(path=path, suffixes=", ".join(SUFFIXES))
     yield from files

@@ -69,7 +69,9 @@ def read_table(source: Source) -> Iterator[AnnotatedText]:
             yield text
 
 
-def read_rows(source: Source, required: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
+def read_rows(
+    source: Source, required: tuple[str, ...]
+) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield line number and cells of each row, by column.
 
     required: Columns that must be there.
@@ -82,7 +84,9 @@ def read_rows(source: Source, required: tuple[str, ...]) -> Iterator[tuple[int, 
         raise line_error(source.path, table.line, problem)
     twice = [name for name in COLUMNS if header.count(name) > 1]
     if twice:
-        raise line_error(source.path, table.line, f"the column {twice[0]!r} occurs twice.")
+        raise line_error(
+            source.path, table.line, f"the column {twice[0]!r} occurs twice."
+        )
     for number, row in table.rows(source.on_error):
         yield number, dict(zip(header, row))
 
@@ -135,11 +139,19 @@ class _TableDocument:
         """The document with mentions at their places. None where all its lines are wrong."""
         mentions: dict[int, AnnotatedMention] = {}
         # Words that were found count characters, whatever the offsets of the file count.
-        for is_found, how in ((False, source), (True, replace(source, offsets=CHARACTERS))):
+        for is_found, how in (
+            (False, source),
+            (True, replace(source, offsets=CHARACTERS)),
+        ):
             there = [i for i, row in enumerate(self.rows) if row.is_found == is_found]
-            rows = [(self.rows[i].line, self.rows[i].given, self.rows[i].about) for i in there]
+            rows = [
+                (self.rows[i].line, self.rows[i].given, self.rows[i].about)
+                for i in there
+            ]
             placed_rows = zip(there, placed_or_reported(how, self.text, rows))
-            mentions.update((i, mention) for i, mention in placed_rows if mention is not None)
+            mentions.update(
+                (i, mention) for i, mention in placed_rows if mention is not None
+            )
         if len(self.rows) - len(mentions) == self.lines:
             return None
         placed = tuple(mentions[i] for i in sorted(mentions))
@@ -147,12 +159,17 @@ class _TableDocument:
 
 
 def _add(
-    documents: dict[str, _TableDocument], row: dict[str, str], number: int, source: Source
+    documents: dict[str, _TableDocument],
+    row: dict[str, str],
+    number: int,
+    source: Source,
 ) -> None:
     text = row["text"]
     own_id = row.get("id", "").strip()
     key = own_id or f"\n{text}"
-    document = documents.get(key) or _TableDocument(own_id or source.made_up_id(number), text)
+    document = documents.get(key) or _TableDocument(
+        own_id or source.made_up_id(number), text
+    )
     if document.text != text:
         raise Problem(f"the document {own_id!r} has another text in an earlier line.")
     words = row.get("mention", "")
@@ -175,7 +192,9 @@ def _add(
 def _id_in(row: dict[str, str], id_key: str) -> FoundId:
     if "kb_id" in row and not id_key:
         return FoundId(row["kb_id"])
-    return find_id({name: value for name, value in row.items() if name not in COLUMNS}, id_key)
+    return find_id(
+        {name: value for name, value in row.items() if name not in COLUMNS}, id_key
+    )
 
 
 def _given(row: dict[str, str], words: str) -> Given:

@@ -51,13 +51,17 @@ class Acceptance:
             entity_id = kb_id or new_entity.id.replace("NEW-", "ENT-")
             is_new = kb.entities.position(entity_id) < 0
             if is_new:
-                added = entity_from(new_entity, entity_id, title, description, max_aliases)
+                added = entity_from(
+                    new_entity, entity_id, title, description, max_aliases
+                )
                 if not kb.entities.have_frequencies():
                     added = replace(added, frequency=0.0)
                 kb.add(added if types is None else replace(added, types=tuple(types)))
             accepted = kb.get(entity_id)
             mentions = new_entities.mentions_of(new_entity)
-            records = [replace(record, kb_ids=(accepted.id,)) for record in mentions.records]
+            records = [
+                replace(record, kb_ids=(accepted.id,)) for record in mentions.records
+            ]
             rows = map(datastore.exemplars.row, mentions.keys)
             stored = datastore.exemplars.records
             before = [list(stored[row].kb_ids) if row >= 0 else None for row in rows]
@@ -71,7 +75,9 @@ class Acceptance:
                 raise
             self.corrections.forget_outdated(mentions.keys, accepted.id)
             datastore.changed()
-            new_entities.mark_accepted(new_entity, accepted.id, added=is_new, labels=before)
+            new_entities.mark_accepted(
+                new_entity, accepted.id, added=is_new, labels=before
+            )
         if self.stored is not new_entities:
             self.stored.mark_accepted_elsewhere(mentions.keys, accepted.id)
         return accepted
@@ -109,7 +115,11 @@ class Acceptance:
                 store.relabel(key, tuple(labels))
         kb = self.datastore.kb
         # With it, what was merged into it meanwhile would go.
-        if entry["added"] and kb_id in kb and kb_id not in kb.entities.redirects().values():
+        if (
+            entry["added"]
+            and kb_id in kb
+            and kb_id not in kb.entities.redirects().values()
+        ):
             kb.remove(kb_id)
         self.datastore.changed()
 
@@ -123,12 +133,20 @@ def entity_from(
     for record in new_entity.members:
         by_form.setdefault(record.text.lower(), []).append(record)
     by_count = sorted(by_form.values(), key=len, reverse=True)
-    names = [records[0].text for records in by_count if records[0].text.lower() != title.lower()]
-    labels = dict.fromkeys(record.label for record in new_entity.members if record.label)
+    names = [
+        records[0].text
+        for records in by_count
+        if records[0].text.lower() != title.lower()
+    ]
+    labels = dict.fromkeys(
+        record.label for record in new_entity.members if record.label
+    )
     meta = {
         "discovered_as": new_entity.id,
         "mentions": len(new_entity.members),
-        "documents": list(dict.fromkeys(record.document for record in new_entity.members)),
+        "documents": list(
+            dict.fromkeys(record.document for record in new_entity.members)
+        ),
         "cohesion": new_entity.cohesion,
     }
     return Entity(

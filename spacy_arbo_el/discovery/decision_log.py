@@ -56,8 +56,14 @@ class DecisionLog:
         for later in standing:
             if later["n"] > number and claims(later) & things:
                 ids = later.get("names", {}).values() or later.get("changed")
-                names = ", ".join(f"“{entity_name}”" for entity_name in ids or clusters_of(later))
-                details = {"action": later["action"], "later": later["n"], "names": names}
+                names = ", ".join(
+                    f"“{entity_name}”" for entity_name in ids or clusters_of(later)
+                )
+                details = {
+                    "action": later["action"],
+                    "later": later["n"],
+                    "names": names,
+                }
                 raise Errors.E714(number=number, **details)
         return entry
 
@@ -82,7 +88,11 @@ def clusters_of(entry: Entry) -> list[str]:
     if entry["action"] not in (*ON_CLUSTERS, *NOTES):
         return []
     named_ids = [entry[name] for name in ("id", "off") if name in entry]
-    several = (*entry.get("others", ()), *entry.get("ids", ()), *entry.get("from", {}).values())
+    several = (
+        *entry.get("others", ()),
+        *entry.get("ids", ()),
+        *entry.get("from", {}).values(),
+    )
     return [*named_ids, *several]
 
 
@@ -90,8 +100,16 @@ def holds(entry: Entry) -> set[Any]:
     """Things that bar an undo while later decisions claim them."""
     if entry["action"] in NOTES:
         return set()
-    mention = [("mention", *entry["key"], entry["label"])] if entry["action"] == "learn" else []
-    return {*clusters_of(entry), *mention, *(("entity", entity_id) for entity_id in _made(entry))}
+    mention = (
+        [("mention", *entry["key"], entry["label"])]
+        if entry["action"] == "learn"
+        else []
+    )
+    return {
+        *clusters_of(entry),
+        *mention,
+        *(("entity", entity_id) for entity_id in _made(entry)),
+    }
 
 
 def claims(entry: Entry) -> set[Any]:

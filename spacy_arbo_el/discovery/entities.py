@@ -150,12 +150,17 @@ def describe(
         medoid = order[central]
         cosines = np.delete(units @ units[central], central)
         cohesion = round(float(cosines.mean()), 4)
-    reasons = f"below the threshold of {threshold:g}", "refused by the inference procedure"
+    reasons = (
+        f"below the threshold of {threshold:g}",
+        "refused by the inference procedure",
+    )
     refused = tuple(
         RefusedEntity(*entity, reasons[entity.probability >= threshold])
         for entity in most_probable(nearest)
     )
-    return NewEntity(entity_id, members[medoid].text, tuple(members), medoid, cohesion, refused)
+    return NewEntity(
+        entity_id, members[medoid].text, tuple(members), medoid, cohesion, refused
+    )
 
 
 def nearest_entities(candidates: TopK, kb: ArboKB) -> list[list[NearestEntity]]:
@@ -185,12 +190,16 @@ def most_probable(nearest: Sequence[Sequence[NearestEntity]]) -> list[NearestEnt
     """
     best: dict[str, NearestEntity] = {}
     entities = (entity for row in nearest for entity in row)
-    for entity in sorted(entities, key=lambda entity: (-entity.probability, entity.kb_id)):
+    for entity in sorted(
+        entities, key=lambda entity: (-entity.probability, entity.kb_id)
+    ):
         best.setdefault(entity.kb_id, entity)
     return list(best.values())[:N_NEAREST]
 
 
-def to_html(entities: Iterable[NewEntity], title: str = "Not in the knowledge base") -> str:
+def to_html(
+    entities: Iterable[NewEntity], title: str = "Not in the knowledge base"
+) -> str:
     """Make an HTML page of new entities with their mentions and nearest entities.
 
     Those with a single mention can be unfolded at the end.
@@ -199,4 +208,6 @@ def to_html(entities: Iterable[NewEntity], title: str = "Not in the knowledge ba
     larger = [entity for entity in entities if len(entity.members) > 1]
     single = [entity for entity in entities if len(entity.members) == 1]
     mentions = sum(len(entity.members) for entity in entities)
-    return page("new_entities", title=title, larger=larger, single=single, mentions=mentions)
+    return page(
+        "new_entities", title=title, larger=larger, single=single, mentions=mentions
+    )

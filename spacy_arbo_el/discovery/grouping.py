@@ -87,9 +87,13 @@ class Discovery:
         edges = self._edges(nodes, similarity, least, distinct.names(names), *apart)
         source, target, scores = edges
         weights = -scores
-        groups = graph.cluster(len(nodes), source, target, weights, -least, method=self.method)
+        groups = graph.cluster(
+            len(nodes), source, target, weights, -least, method=self.method
+        )
         if decided is not None:
-            groups = constrained(groups, distinct.take(decided), source, target, weights)
+            groups = constrained(
+                groups, distinct.take(decided), source, target, weights
+            )
         spread = _spread(groups, distinct, nodes, similarity, least)
         if decided is None:
             return spread.astype(np.int64)
@@ -136,7 +140,9 @@ class Discovery:
         if documents is None:
             neighbours = nearest_in_corpus(vectors, self.n_neighbors, similarity)
         else:
-            neighbours = nearest_in_document(vectors, documents, self.n_neighbors, similarity)
+            neighbours = nearest_in_document(
+                vectors, documents, self.n_neighbors, similarity
+            )
         if labels is not None:
             neighbours = neighbours.where(labels[neighbours.ids] == labels[:, None])
         valid = neighbours.valid
@@ -146,7 +152,9 @@ class Discovery:
         numbers = names.numbers
         for apart in (documents, labels):
             if apart is not None:
-                table = np.stack([numbers, np.unique(apart, return_inverse=True)[1].reshape(-1)])
+                table = np.stack(
+                    [numbers, np.unique(apart, return_inverse=True)[1].reshape(-1)]
+                )
                 numbers = np.unique(table, axis=1, return_inverse=True)[1].reshape(-1)
         source, target, scores = name_edges(vectors, numbers, similarity)
         # Vectors say nothing about two forms of one name.
@@ -229,7 +237,9 @@ def group_mentions(
     """
     place = {record.key: i for i, record in enumerate(records)}
     ordered_rows = [
-        (record, i) for i, record in enumerate(records) if record.key not in decided.accepted
+        (record, i)
+        for i, record in enumerate(records)
+        if record.key not in decided.accepted
     ]
     ordered_rows += [
         (record, len(records) + i)
@@ -243,8 +253,12 @@ def group_mentions(
     ordered = [record for record, _ in ordered_rows]
     rows = np.array([row for _, row in ordered_rows])
     stacked = _stacked(vectors, decided.vectors, rows)
-    number_of = dict(zip([record.key for record in decided.records], decided.numbers.tolist()))
-    numbers = np.array([number_of.get(record.key, -1) for record in ordered], dtype=np.int64)
+    number_of = dict(
+        zip([record.key for record in decided.records], decided.numbers.tolist())
+    )
+    numbers = np.array(
+        [number_of.get(record.key, -1) for record in ordered], dtype=np.int64
+    )
     group_of = (discovery or Discovery(n_neighbors=0)).group(
         stacked,
         similarity,
@@ -255,7 +269,9 @@ def group_mentions(
     )
     present = rows < len(records)
     groups[rows[present]] = group_of[present]
-    continued = dict(zip(group_of[numbers >= 0].tolist(), numbers[numbers >= 0].tolist()))
+    continued = dict(
+        zip(group_of[numbers >= 0].tolist(), numbers[numbers >= 0].tolist())
+    )
     former = [decided.others.get(record.key, -1) for record in ordered]
     return groups, {**_inherited(group_of.tolist(), former, continued), **continued}
 
@@ -264,20 +280,28 @@ def _stacked(first: np.ndarray, second: np.ndarray, rows: np.ndarray) -> np.ndar
     """Rows of two arrays one after the other. Either may be empty, of any width."""
     if not len(second):
         return first[rows]
-    return np.concatenate([rows_of for rows_of in (first, second) if len(rows_of)])[rows]
+    return np.concatenate([rows_of for rows_of in (first, second) if len(rows_of)])[
+        rows
+    ]
 
 
-def _inherited(groups: list[int], former: list[int], continued: dict[int, int]) -> dict[int, int]:
+def _inherited(
+    groups: list[int], former: list[int], continued: dict[int, int]
+) -> dict[int, int]:
     """The cluster that each group continues. The one that most of its mentions are from.
 
     groups: The group of each mention.
     former: The number of its cluster so far, -1 for none.
     continued: Groups whose cluster has been decided on.
     """
-    shared = Counter((g, n) for g, n in zip(groups, former) if n >= 0 and g not in continued)
+    shared = Counter(
+        (g, n) for g, n in zip(groups, former) if n >= 0 and g not in continued
+    )
     chosen: dict[int, int] = {}
     taken = set()
-    for (group, number), _ in sorted(shared.items(), key=lambda item: (-item[1], item[0][::-1])):
+    for (group, number), _ in sorted(
+        shared.items(), key=lambda item: (-item[1], item[0][::-1])
+    ):
         if group not in chosen and number not in taken:
             chosen[group] = number
             taken.add(number)

@@ -45,14 +45,20 @@ class MentionNames:
     @classmethod
     def of(cls, records: Sequence[MentionRecord]) -> "MentionNames":
         """The names of mentions. A short name is the full one of its document, if it has one."""
-        words_of_name = {name: plain_words(name) for name in {r.normalized for r in records}}
+        words_of_name = {
+            name: plain_words(name) for name in {r.normalized for r in records}
+        }
         full = _full_names(records, words_of_name)
-        names = [full.get((r.key[0], r.label, r.normalized), r.normalized) for r in records]
+        names = [
+            full.get((r.key[0], r.label, r.normalized), r.normalized) for r in records
+        ]
         letters = {name: letters_of(name) for name in set(names)}
         words = [words_of_name[name] for name in names]
         return cls(
             numbered([(r.label, letters[name]) for r, name in zip(records, names)]),
-            numbered([" ".join(record.normalized.split()).casefold() for record in records]),
+            numbered(
+                [" ".join(record.normalized.split()).casefold() for record in records]
+            ),
             numbered(words),
             list(dict.fromkeys(words)),
             np.array([record.label in PERSONS for record in records], dtype=bool),
@@ -77,13 +83,17 @@ class MentionNames:
         distinct, place = np.unique(pairs, axis=1, return_inverse=True)
         ambiguous = _ambiguous(self.words) if are_persons.any() else set()
         may_be = [
-            self._may_be_one(self.words[first], self.words[second], bool(person), ambiguous)
+            self._may_be_one(
+                self.words[first], self.words[second], bool(person), ambiguous
+            )
             for first, second, person in distinct.T.tolist()
         ]
         return np.array(may_be, dtype=bool)[place.reshape(-1)]
 
     @staticmethod
-    def _may_be_one(first: Words, second: Words, are_persons: bool, ambiguous: set[Words]) -> bool:
+    def _may_be_one(
+        first: Words, second: Words, are_persons: bool, ambiguous: set[Words]
+    ) -> bool:
         if first == second:
             return True
         if are_opposed(first, second):

@@ -110,7 +110,10 @@ class NewEntities:
     @locked
     def __repr__(self) -> str:
         mentions = sum(map(len, self._groups().values()))
-        counts = counted(len(self), "new entity", "new entities"), counted(mentions, "mention")
+        counts = (
+            counted(len(self), "new entity", "new entities"),
+            counted(mentions, "mention"),
+        )
         return f"NewEntities({', '.join(counts)})"
 
     def to_dicts(self) -> list[dict[str, Any]]:
@@ -158,7 +161,10 @@ class NewEntities:
     # Adding mentions
 
     def add_groups(
-        self, mentions: Unlinked, groups: np.ndarray, continued: dict[int, int] | None = None
+        self,
+        mentions: Unlinked,
+        groups: np.ndarray,
+        continued: dict[int, int] | None = None,
     ) -> None:
         """Add mentions in groups.
 
@@ -232,7 +238,9 @@ class NewEntities:
                 ):
                     return verdicts.undo(entry)
 
-    def accept(self, entity: EntityOrId, kb_id: str | None = None, **details: Any) -> Entity:
+    def accept(
+        self, entity: EntityOrId, kb_id: str | None = None, **details: Any
+    ) -> Entity:
         """Accept a new entity into the knowledge base. Its mentions become exemplars.
 
         The next document links to it. Either both are added or, on an error, neither. Raises
@@ -308,7 +316,11 @@ class NewEntities:
         # The copy is this thread's own: no thread ever waits for the locks of two.
         taken = NewEntities.from_bytes(later.to_bytes())
         with self._changing() as verdicts:
-            if len(self.rows) and len(taken.rows) and self.fingerprint != taken.fingerprint:
+            if (
+                len(self.rows)
+                and len(taken.rows)
+                and self.fingerprint != taken.fingerprint
+            ):
                 raise Errors.E719()
             verdicts.carry_to(Verdicts(taken.rows, taken.clusters, taken.history))
             self.rows = taken.rows
@@ -367,7 +379,9 @@ class NewEntities:
     # Another encoder, and saving
 
     @locked
-    def sync(self, encode: Callable[[SpanInputs], np.ndarray], fingerprint: str) -> None:
+    def sync(
+        self, encode: Callable[[SpanInputs], np.ndarray], fingerprint: str
+    ) -> None:
         """Encode all mentions again if the encoder has changed.
 
         encode: Function from inputs to prepared vectors.

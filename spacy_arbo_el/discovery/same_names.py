@@ -51,10 +51,16 @@ class Distinct:
         """
         if names is None:
             names = np.where(usable(vectors), -1, np.arange(len(vectors)))
-        columns_given = [key for key in (digests_of(vectors), names, *keys) if key is not None]
-        columns = [np.unique(key, return_inverse=True)[1].reshape(-1) for key in columns_given]
+        columns_given = [
+            key for key in (digests_of(vectors), names, *keys) if key is not None
+        ]
+        columns = [
+            np.unique(key, return_inverse=True)[1].reshape(-1) for key in columns_given
+        ]
         table = np.stack(columns, axis=1)
-        _, first, node = np.unique(table, axis=0, return_index=True, return_inverse=True)
+        _, first, node = np.unique(
+            table, axis=0, return_index=True, return_inverse=True
+        )
         order = np.argsort(first)
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
@@ -78,7 +84,9 @@ class Distinct:
         return None if values is None else self.take(values)
 
 
-def name_edges(vectors: np.ndarray, names: np.ndarray, similarity: Similarity) -> Edges:
+def name_edges(
+    vectors: np.ndarray, names: np.ndarray, similarity: Similarity
+) -> Edges:
     """Edges that connect the mentions of each name as strongly as all pairs would.
 
     Mentions that cannot be read are connected by their name alone. Of a name with more than
@@ -106,17 +114,23 @@ def name_edges(vectors: np.ndarray, names: np.ndarray, similarity: Similarity) -
     return (*np.concatenate([pairs, alone], axis=1), scores)
 
 
-def _by_landmarks(vectors: np.ndarray, rows: np.ndarray, similarity: Similarity) -> np.ndarray:
+def _by_landmarks(
+    vectors: np.ndarray, rows: np.ndarray, similarity: Similarity
+) -> np.ndarray:
     """Connect many mentions: some by a tree, each other one with the nearest of them."""
     places = np.linspace(0, len(rows) - 1, MAX_PAIRED).astype(np.int64)
     chosen = rows[places]
     unchosen = np.delete(rows, places)
     tree = _tree(vectors, chosen, similarity)
-    nearest = FlatIndex(vectors[chosen], similarity).search(vectors[unchosen], 1).ids[:, 0]
+    nearest = (
+        FlatIndex(vectors[chosen], similarity).search(vectors[unchosen], 1).ids[:, 0]
+    )
     return np.concatenate([tree, np.stack([chosen[nearest], unchosen])], axis=1)
 
 
-def _paired(vectors: np.ndarray, pairs: np.ndarray, similarity: Similarity) -> np.ndarray:
+def _paired(
+    vectors: np.ndarray, pairs: np.ndarray, similarity: Similarity
+) -> np.ndarray:
     scores = np.empty(pairs.shape[1], dtype=np.float32)
     for start in range(0, len(scores), BLOCK):
         source, target = pairs[:, start : start + BLOCK]

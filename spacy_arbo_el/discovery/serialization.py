@@ -26,7 +26,8 @@ Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 # A value of an entry. It is no fraction: what is not equal to itself, as NaN, would differ from
 # what a later discovery has.
 Value = TypeAliasType(
-    "Value", "StrictBool | StrictInt | StrictStr | list[Value] | dict[StrictStr, Value] | None"
+    "Value",
+    "StrictBool | StrictInt | StrictStr | list[Value] | dict[StrictStr, Value] | None",
 )
 
 
@@ -145,13 +146,21 @@ def check_clusters(clusters: Clusters, count: int) -> None:
 def check_log(log: list[Entry], clusters: Clusters) -> None:
     """Raise ValueError for entries without a number, or on a new entity that is not there."""
     for number, entry in enumerate(log):
-        if entry.get("n") != number or not are_texts([entry.get("action"), entry.get("at")]):
+        if entry.get("n") != number or not are_texts(
+            [entry.get("action"), entry.get("at")]
+        ):
             raise ValueError("the log has something else than entries")
-    names = [name for entry in DecisionLog(log).standing() for name in clusters_of(entry)]
+    names = [
+        name for entry in DecisionLog(log).standing() for name in clusters_of(entry)
+    ]
     if not all(name in clusters for name in names):
         raise ValueError("a decision is on no new entity")
 
 
 def _check_numbers(name: str, array: np.ndarray, count: int) -> None:
-    if not isinstance(array, np.ndarray) or array.dtype != np.int64 or array.shape != (count,):
+    if (
+        not isinstance(array, np.ndarray)
+        or array.dtype != np.int64
+        or array.shape != (count,)
+    ):
         raise ValueError(f"{name} is no list of {count} numbers")

@@ -63,7 +63,9 @@ class Unlinked:
         else:
             self.inputs = SpanInputs.concat([self.inputs, mentions.inputs])
             self.vectors = np.concatenate([self.vectors, mentions.vectors])
-        self._row_of.update(zip(mentions.keys, range(len(self), len(self) + len(mentions))))
+        self._row_of.update(
+            zip(mentions.keys, range(len(self), len(self) + len(mentions)))
+        )
         # Those of another run are numbered on.
         last = self.documents[-1] if len(self) else 0
         first = mentions.documents[0]
@@ -154,7 +156,9 @@ class Clusters:
         numbers = cluster[order[bounds[:-1]]]
         by = np.lexsort((first, -np.diff(bounds)))
         by = by[~closed[numbers[by]]]
-        places = zip(numbers[by].tolist(), bounds[by].tolist(), bounds[by + 1].tolist())
+        places = zip(
+            numbers[by].tolist(), bounds[by].tolist(), bounds[by + 1].tolist()
+        )
         return {number: order[start:end] for number, start, end in places}
 
     # Adding
@@ -189,7 +193,9 @@ class Clusters:
         new = sorted(first, key=first.__getitem__)
         start = len(self.ids)
         numbers = {**continued, **dict(zip(new, range(start, start + len(new))))}
-        self.merged_into = np.append(self.merged_into, np.arange(start, start + len(new)))
+        self.merged_into = np.append(
+            self.merged_into, np.arange(start, start + len(new))
+        )
         self.assign_ids([first[group] for group in new])
         added = np.array([numbers[group] for group in groups.tolist()], dtype=np.int64)
         self.of_mention = np.append(self.of_mention, added)
@@ -203,7 +209,9 @@ class Clusters:
 
     # Editing
 
-    def move(self, number: int, mentions: np.ndarray, to: int, founded: set[str]) -> None:
+    def move(
+        self, number: int, mentions: np.ndarray, to: int, founded: set[str]
+    ) -> None:
         """Move mentions from one cluster to another.
 
         Ids that lead to the first lead to the other one, where the mention that they are named by
@@ -216,6 +224,8 @@ class Clusters:
         self.of_mention[cluster_of[self.of_mention] == number] = number
         for member in np.flatnonzero(cluster_of == number).tolist():
             if member != number:
-                self.merged_into[member] = to if self.ids[member] in founded else number
+                self.merged_into[member] = (
+                    to if self.ids[member] in founded else number
+                )
         self.merged_into[to] = to
         self.of_mention[mentions] = to

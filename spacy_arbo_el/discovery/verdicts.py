@@ -24,7 +24,9 @@ class Verdicts:
     def merge(self, into: int, absorbed: list[int]) -> None:
         clusters = self.clusters
         numbers = clusters.numbers
-        mentions = [self._keys(np.flatnonzero(numbers == number)) for number in absorbed]
+        mentions = [
+            self._keys(np.flatnonzero(numbers == number)) for number in absorbed
+        ]
         clusters.merged_into[absorbed] = into
         ids = [clusters.ids[number] for number in absorbed]
         self.log.add("merge", id=clusters.ids[into], others=ids, mentions=mentions)
@@ -64,7 +66,9 @@ class Verdicts:
         clusters = self.clusters
         keys = self._keys(np.flatnonzero(clusters.numbers == number))
         clusters.accepted[number] = kb_id
-        self.log.add("accept", id=clusters.ids[number], kb_id=kb_id, mentions=keys, **more)
+        self.log.add(
+            "accept", id=clusters.ids[number], kb_id=kb_id, mentions=keys, **more
+        )
 
     def leave_out(self, keys: set[MentionKey], kb_id: str) -> None:
         """Mark mentions as those of a knowledge base entity."""
@@ -74,7 +78,9 @@ class Verdicts:
         split_from = {}
         mentions_left_out = []
         for number, members in clusters.by_size(with_rejected=True).items():
-            taken = np.array([row for row in members.tolist() if row in rows], dtype=np.int64)
+            taken = np.array(
+                [row for row in members.tolist() if row in rows], dtype=np.int64
+            )
             if not len(taken):
                 continue
             if len(taken) < len(members) or number in clusters.rejected:
@@ -150,11 +156,19 @@ class Verdicts:
         chosen[list(clusters.accepted)] = False
         numbers = clusters.numbers
         rows = np.flatnonzero(chosen[numbers])
-        places = [(record.key, n) for record, n in zip(self.rows.records, numbers.tolist())]
-        accepted = frozenset(key for key, number in places if number in clusters.accepted)
-        undecided = {key: n for key, n in places if not chosen[n] and key not in accepted}
+        places = [
+            (record.key, n) for record, n in zip(self.rows.records, numbers.tolist())
+        ]
+        accepted = frozenset(
+            key for key, number in places if number in clusters.accepted
+        )
+        undecided = {
+            key: n for key, n in places if not chosen[n] and key not in accepted
+        }
         mentions = self.rows.take(rows)
-        return Decided(mentions.records, mentions.vectors, numbers[rows], accepted, undecided)
+        return Decided(
+            mentions.records, mentions.vectors, numbers[rows], accepted, undecided
+        )
 
     def carry_to(self, later: "Verdicts") -> None:
         """Bring what only these have to a later discovery's entities.
@@ -170,13 +184,20 @@ class Verdicts:
         there = self._numbers_in(clusters)
         self._carry_acceptances(later)
         missing = [
-            i for i, record in enumerate(self.rows.records) if later.rows.row(record.key) < 0
+            i
+            for i, record in enumerate(self.rows.records)
+            if later.rows.row(record.key) < 0
         ]
         if missing:
             rows = np.array(missing, dtype=np.int64)
-            moved = [clusters.current(int(there[number])) for number in before[rows].tolist()]
+            moved = [
+                clusters.current(int(there[number]))
+                for number in before[rows].tolist()
+            ]
             later.rows.extend(self.rows.take(rows))
-            clusters.of_mention = np.append(clusters.of_mention, np.array(moved, dtype=np.int64))
+            clusters.of_mention = np.append(
+                clusters.of_mention, np.array(moved, dtype=np.int64)
+            )
 
     def _numbers_in(self, there: Clusters) -> np.ndarray:
         """The number of each cluster among others. Those that are missing there are added."""
@@ -185,12 +206,18 @@ class Verdicts:
         for name in here.ids:
             if name not in there:
                 there.add_id(name)
-        there.merged_into = np.append(there.merged_into, np.arange(count, len(there.ids)))
-        numbers = np.array([there.number_of(name) for name in here.ids], dtype=np.int64)
+        there.merged_into = np.append(
+            there.merged_into, np.arange(count, len(there.ids))
+        )
+        numbers = np.array(
+            [there.number_of(name) for name in here.ids], dtype=np.int64
+        )
         for number, number_there in enumerate(numbers.tolist()):
             # What the others knew is as they say. Ids that came later lead where they led here.
             if number_there >= count:
-                there.merged_into[number_there] = there.current(int(numbers[here.current(number)]))
+                there.merged_into[number_there] = there.current(
+                    int(numbers[here.current(number)])
+                )
         return numbers
 
     def _carry_acceptances(self, later: "Verdicts") -> None:
@@ -213,14 +240,22 @@ class Verdicts:
     def _former(self, number: int, rows: np.ndarray) -> list[int]:
         """Clusters merged into this one, named by its mentions."""
         clusters = self.clusters
-        numbers = (clusters.number_of(name) for name in self._founded(rows) if name in clusters)
-        return sorted(n for n in numbers if n != number and clusters.current(n) == number)
+        numbers = (
+            clusters.number_of(name)
+            for name in self._founded(rows)
+            if name in clusters
+        )
+        return sorted(
+            n for n in numbers if n != number and clusters.current(n) == number
+        )
 
     def _founded(self, rows: np.ndarray) -> set[str]:
         return {new_entity_id(key) for key in self.rows.keys_of(rows)}
 
     def _rows_in(self, keys: list[list[Any]], number: int) -> np.ndarray:
-        rows = [self.rows.row((str(document), start, end)) for document, start, end in keys]
+        rows = [
+            self.rows.row((str(document), start, end)) for document, start, end in keys
+        ]
         numbers = self.clusters.numbers
         inside = [row for row in rows if row >= 0 and numbers[row] == number]
         return np.array(inside, dtype=np.int64)

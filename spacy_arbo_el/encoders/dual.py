@@ -29,7 +29,8 @@ _parallelism: str | None = None
 
 @registry.architectures("spacy-arbo-el.DualEncoder.v1")
 def build_dual_encoder(
-    mention: Model[SpanInputs, Floats2d], entity: Model[SpanInputs, Floats2d] | None = None
+    mention: Model[SpanInputs, Floats2d],
+    entity: Model[SpanInputs, Floats2d] | None = None,
 ) -> Model[SpanInputs, Floats2d]:
     """Build a mention encoder and an entity encoder (arborescence paper, §2.2, Equation 4).
 
@@ -101,7 +102,9 @@ class DualEncoder:
         """
         with self._loading:
             towers = [self.model.get_ref(tower) for tower in TOWERS]
-            if not self.is_ready and all(tower.attrs.get("pretrained") for tower in towers):
+            if not self.is_ready and all(
+                tower.attrs.get("pretrained") for tower in towers
+            ):
                 self.model.initialize()
                 self.weights_changed()
         return self.is_ready
@@ -196,7 +199,9 @@ class DualEncoder:
         """Return whether both towers can encode whole texts."""
         return all(isinstance(self._reader(tower), PassageTower) for tower in TOWERS)
 
-    def encode_passages(self, tower: str, texts: Sequence[str], size: int) -> np.ndarray:
+    def encode_passages(
+        self, tower: str, texts: Sequence[str], size: int
+    ) -> np.ndarray:
         """Encode whole texts: contexts of mentions, and descriptions of entities.
 
         tower: "mention" for contexts, "entity" for descriptions.
@@ -237,7 +242,10 @@ def _weights(tower: Model) -> Iterator[tuple[str, np.ndarray]]:
                 for name, tensor in sorted(module.state_dict().items()):
                     # As bytes, because NumPy has no bfloat16.
                     flat = (tensor.detach().cpu() + 0).contiguous().reshape(-1)
-                    yield f"{number} {name} {tensor.shape}", flat.view(torch.uint8).numpy()
+                    yield (
+                        f"{number} {name} {tensor.shape}",
+                        flat.view(torch.uint8).numpy(),
+                    )
 
 
 def _before_fork() -> None:

@@ -89,11 +89,15 @@ class SpanInputs:
         batches = list(batches)
         if not batches:
             return cls.empty()
-        starts = offsets_of(np.array([batch.passages for batch in batches], dtype=np.int64))
+        starts = offsets_of(
+            np.array([batch.passages for batch in batches], dtype=np.int64)
+        )
         return cls(
             np.concatenate([batch.ids for batch in batches]),
             offsets_of(np.concatenate([batch.lengths for batch in batches])),
-            np.concatenate([batch.passage + start for batch, start in zip(batches, starts)]),
+            np.concatenate(
+                [batch.passage + start for batch, start in zip(batches, starts)]
+            ),
             np.concatenate([batch.first for batch in batches]),
             np.concatenate([batch.last for batch in batches]),
             np.concatenate([batch.marker for batch in batches]),
@@ -102,7 +106,9 @@ class SpanInputs:
     def take(self, spans: np.ndarray) -> "SpanInputs":
         """Some spans in that order, with each of their passages once, as they first occur."""
         spans = np.asarray(spans, dtype=np.int64)
-        used, first, place = np.unique(self.passage[spans], return_index=True, return_inverse=True)
+        used, first, place = np.unique(
+            self.passage[spans], return_index=True, return_inverse=True
+        )
         order = np.argsort(first, kind="stable")
         number = np.empty(len(used), dtype=np.int64)
         number[order] = np.arange(len(used))
@@ -126,7 +132,9 @@ class SpanInputs:
     def padded(self, fill: int) -> np.ndarray:
         """Pad passages on the right with ``fill``: (p, longest) int64."""
         lengths = self.lengths
-        batch = np.full((self.passages, int(lengths.max(initial=0))), fill, dtype=np.int64)
+        batch = np.full(
+            (self.passages, int(lengths.max(initial=0))), fill, dtype=np.int64
+        )
         batch[np.arange(batch.shape[1]) < lengths[:, None]] = self.ids
         return batch
 
@@ -135,7 +143,10 @@ class SpanInputs:
         bounds = zip(self.offsets[:-1].tolist(), self.offsets[1:].tolist())
         passages = [self.ids[start:end].tobytes() for start, end in bounds]
         places = np.stack([self.first, self.last, self.marker], axis=1)
-        return [(passages[p], place.tobytes()) for p, place in zip(self.passage.tolist(), places)]
+        return [
+            (passages[p], place.tobytes())
+            for p, place in zip(self.passage.tolist(), places)
+        ]
 
     def to_dict(self) -> dict[str, np.ndarray]:
         return {name: getattr(self, name) for name in _FIELDS}
@@ -145,7 +156,9 @@ class SpanInputs:
         return cls(**{name: arrays[name] for name in _FIELDS})
 
 
-def length_batches(lengths: np.ndarray, max_tokens: int, mixed: bool) -> list[np.ndarray]:
+def length_batches(
+    lengths: np.ndarray, max_tokens: int, mixed: bool
+) -> list[np.ndarray]:
     """Batch passages by length, with at most ``max_tokens`` word pieces, padding included.
 
     lengths: (p,) word pieces of each passage.
@@ -182,7 +195,9 @@ def assemble(
     return ids.astype(np.int32), offsets_of(lengths_table.sum(axis=1))
 
 
-def check_offsets(texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray) -> None:
+def check_offsets(
+    texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
+) -> None:
     """Raise ValueError for a mention outside of its text; as in ``read_mentions``."""
     lengths = np.array([len(text) for text in texts], dtype=np.int64)[text_of]
     start, end = offsets.reshape(-1, 2).T
@@ -197,8 +212,14 @@ def check_inputs(inputs: SpanInputs) -> SpanInputs:
     """Raise ValueError for arrays of another type or shape, or with places that are not there."""
     for name, dtype in _FIELDS.items():
         array = getattr(inputs, name)
-        if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
-            raise ValueError(f"{name} is no list of numbers of type {np.dtype(dtype).name}")
+        if (
+            not isinstance(array, np.ndarray)
+            or array.dtype != dtype
+            or array.ndim != 1
+        ):
+            raise ValueError(
+                f"{name} is no list of numbers of type {np.dtype(dtype).name}"
+            )
     offsets = inputs.offsets
     passage = inputs.passage
     if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(inputs.ids):
@@ -234,14 +255,19 @@ class EncodingCache:
         self._rows: dict[tuple[Hashable, Hashable], np.ndarray] = {}
 
     def of(
-        self, kind: Hashable, keys: Sequence[Hashable], compute: Callable[[list[int]], np.ndarray]
+        self,
+        kind: Hashable,
+        keys: Sequence[Hashable],
+        compute: Callable[[list[int]], np.ndarray],
     ) -> np.ndarray:
         """The results of a kind, and of the model that gives it, for keys: (n, ...).
 
         compute: Gives the results for the keys at some places, those that are new, in their order.
         """
         named = [(kind, key) for key in keys]
-        new = {name: place for place, name in enumerate(named) if name not in self._rows}
+        new = {
+            name: place for place, name in enumerate(named) if name not in self._rows
+        }
         if new or not named:
             results = compute(list(new.values()))
             if not named:

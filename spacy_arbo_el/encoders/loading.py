@@ -43,7 +43,9 @@ def from_hub(name: str) -> str:
 
 def _hub_answers() -> bool:
     try:
-        huggingface_hub.utils.get_session().head(constants.ENDPOINT, timeout=HUB_TIMEOUT)
+        huggingface_hub.utils.get_session().head(
+            constants.ENDPOINT, timeout=HUB_TIMEOUT
+        )
     except Exception:  # of requests or of httpx, by the version of the hub's client
         return False
     return True
@@ -67,7 +69,9 @@ def load_pretrained(
         # spacy-transformers' function reads the file of a slow tokenizer too, which a folder with
         # tokenizer.json alone does not have.
         tokenizer = AutoTokenizer.from_pretrained(source, use_fast=True)
-        config = AutoConfig.from_pretrained(source, attn_implementation=attention, return_dict=True)
+        config = AutoConfig.from_pretrained(
+            source, attn_implementation=attention, return_dict=True
+        )
         # AutoModel looks for the class among all, for whose configurations it imports each model.
         mapped_class: Any = MODEL_MAPPING.get(type(config), AutoModel)
         model_class = AutoModel if isinstance(mapped_class, tuple) else mapped_class

@@ -85,7 +85,9 @@ class SpanMeanPooling:
         places = (states.passage, states.first, states.last)
         # As many spans at a time as there are passages, so that memory is bounded by ``hidden``.
         blocks = zip(*(place.split(max(len(hidden), 1)) for place in places))
-        return torch.cat([_mean(hidden.index_select(0, p), f, t) for p, f, t in blocks])
+        return torch.cat(
+            [_mean(hidden.index_select(0, p), f, t) for p, f, t in blocks]
+        )
 
 
 @registry.misc("spacy-arbo-el.FirstLastPooling.v1")

@@ -23,7 +23,11 @@ class TowerReader(Protocol):
     """
 
     def read_mentions(
-        self, model: Any, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
+        self,
+        model: Any,
+        texts: Sequence[str],
+        text_of: np.ndarray,
+        offsets: np.ndarray,
     ) -> SpanInputs:
         """Mentions in texts, ready to be encoded: n spans.
 

@@ -26,7 +26,12 @@ from .quantized import (
 from .word_pieces import WordPieceTokenizer
 
 # Of several domains and languages, a text a line.
-TEXTS = Path(__file__).with_name("quantization_texts.txt").read_text(encoding="utf8").splitlines()
+TEXTS = (
+    Path(__file__)
+    .with_name("quantization_texts.txt")
+    .read_text(encoding="utf8")
+    .splitlines()
+)
 # Word pieces of a text, of a name in it, from one mention to the next, and of each side of the one
 # long window.
 LENGTH = 32
@@ -47,7 +52,9 @@ SPARED = 6
 
 @torch.no_grad()
 def find_scales(
-    transformer: nn.Module, tokenizer: WordPieceTokenizer, earlier: Scales | None = None
+    transformer: nn.Module,
+    tokenizer: WordPieceTokenizer,
+    earlier: Scales | None = None,
 ) -> Scales:
     """The scales with which each linear layer's outputs change least. It takes a few seconds.
 
@@ -57,13 +64,19 @@ def find_scales(
     passages = list(_passages(tokenizer))
     inputs = _inputs_of_layers(transformer, linears, passages)
     if earlier is not None and earlier.keys() == inputs.keys():
-        return {name: _scales(r.low, r.high, earlier[name][:-2]) for name, r in inputs.items()}
+        return {
+            name: _scales(r.low, r.high, earlier[name][:-2])
+            for name, r in inputs.items()
+        }
     scales_of: dict[str, Tensor] = {}
     for names in _siblings(transformer, list(inputs)):
         layers = [linears[name] for name in names]
         best = _best_scales(layers, inputs[names[0]])
         scales_of.update((name, best.clone()) for name in names)
-    return {**scales_of, **_flat_scales(transformer, scales_of, inputs, passages[::SPARED])}
+    return {
+        **scales_of,
+        **_flat_scales(transformer, scales_of, inputs, passages[::SPARED]),
+    }
 
 
 def _siblings(transformer: nn.Module, names: list[str]) -> list[list[str]]:
@@ -87,7 +100,10 @@ def _best_scales(layers: Sequence[nn.Linear], inputs: "_Inputs") -> Tensor:
         outputs = [QuantizedLinear(layer, scales)(sample) for layer in layers]
         return sum(float((a - b).square().mean()) for a, b in zip(outputs, expected))
 
-    return min((_scales(low, high, scales) for scales in _factors(layers, low, high)), key=error)
+    return min(
+        (_scales(low, high, scales) for scales in _factors(layers, low, high)),
+        key=error,
+    )
 
 
 def _flat_scales(
@@ -103,28 +119,41 @@ def _flat_scales(
     best_scales: The best scales of all layers.
     """
     name_of = {id(layer): name for name, layer in linears_of(transformer).items()}
-    behind = (name_of.get(id(feed_forward(module)[1])) for module in transformer.modules())
+    behind = (
+        name_of.get(id(feed_forward(module)[1])) for module in transformer.modules()
+    )
     names = [name for name in behind if name in inputs]
     if not names:
         return {}
     exact = _normalized(transformer, passages)
-    least = _difference(_normalized(quantize(transformer, best_scales), passages), exact)
+    least = _difference(
+        _normalized(quantize(transformer, best_scales), passages), exact
+    )
     # Large channels are in the first layers most of all.
     for n_skipped in sorted({len(names) * third // 3 for third in range(3)}):
         reads = {name: inputs[name] for name in names[n_skipped:]}
-        flat = {n: _scales(r.low, r.high, torch.ones_like(r.low)) for n, r in reads.items()}
+        flat = {
+            n: _scales(r.low, r.high, torch.ones_like(r.low)) for n, r in reads.items()
+        }
         changed = quantize(transformer, {**best_scales, **flat})
-        if _difference(_normalized(changed, passages), exact) - least <= FLAT_DIFFERENCE:
+        if (
+            _difference(_normalized(changed, passages), exact) - least
+            <= FLAT_DIFFERENCE
+        ):
             return flat
     return {}
 
 
 def _normalized(transformer: nn.Module, passages: list[Tensor]) -> Tensor:
     states = [
-        transformer(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
+        transformer(
+            input_ids=ids, attention_mask=torch.ones_like(ids)
+        ).last_hidden_state
         for ids in passages
     ]
-    return nn.functional.normalize(torch.cat([state.flatten(0, 1) for state in states]), dim=-1)
+    return nn.functional.normalize(
+        torch.cat([state.flatten(0, 1) for state in states]), dim=-1
+    )
 
 
 def _difference(first: Tensor, second: Tensor) -> float:
@@ -137,7 +166,9 @@ def _scales(low: Tensor, high: Tensor, factors: Tensor) -> Tensor:
     return torch.cat([factors, torch.stack([least, most])])
 
 
-def _factors(layers: Sequence[nn.Linear], low: Tensor, high: Tensor) -> Iterator[Tensor]:
+def _factors(
+    layers: Sequence[nn.Linear], low: Tensor, high: Tensor
+) -> Iterator[Tensor]:
     largest = torch.maximum(low.abs(), high.abs()).clamp(min=TINY)
     for quantile in QUANTILES:
         yield (largest / largest.quantile(quantile)).clamp(min=1)
@@ -205,7 +236,9 @@ def _inputs_of_layers(
         return hook
 
     hooks = [
-        layer.register_forward_pre_hook(watch(name, _Inputs(layer.in_features, stride)))
+        layer.register_forward_pre_hook(
+            watch(name, _Inputs(layer.in_features, stride))
+        )
         for name, layer in linears.items()
     ]
     try:

@@ -21,7 +21,11 @@ TINY = 1e-5
 # The largest rounded weight. Two products with inputs of up to 255 are below 2 ** 15.
 MOST_WEIGHT = 63
 # Attention whose query, key and value are all that reads its inputs.
-SELF_ATTENTIONS = ("BertSelfAttention", "RobertaSelfAttention", "XLMRobertaSelfAttention")
+SELF_ATTENTIONS = (
+    "BertSelfAttention",
+    "RobertaSelfAttention",
+    "XLMRobertaSelfAttention",
+)
 SIBLINGS = ("query", "key", "value")
 GELUS = (GELUActivation, nn.GELU)
 # The scales of the bundled encoder, by experiments/bundled_scales.py.
@@ -34,12 +38,19 @@ Scales = Mapping[str, Tensor]
 
 def quantize(transformer: nn.Module, scales: Scales) -> nn.Module:
     """Copy a transformer on a CPU, with 8-bit linear layers where it has scales for them."""
-    shared = {id(tensor): tensor for tensor in (*transformer.parameters(), *transformer.buffers())}
+    shared = {
+        id(tensor): tensor
+        for tensor in (*transformer.parameters(), *transformer.buffers())
+    }
     copied: Any = deepcopy(transformer, shared)
     for name, linear in linears_of(transformer).items():
         if name in scales:
             parent, _, child = name.rpartition(".")
-            setattr(copied.get_submodule(parent), child, QuantizedLinear(linear, scales[name]))
+            setattr(
+                copied.get_submodule(parent),
+                child,
+                QuantizedLinear(linear, scales[name]),
+            )
     for module in copied.modules():
         _round_once(module)
     if copied._supports_sdpa:
@@ -111,7 +122,11 @@ class QuantizedLinear(nn.Module):
 
     def rounded(self, inputs: Tensor) -> Tensor:
         """Inputs as uint8."""
-        return torch.addcmul(self.offset, inputs, self.scaling).clamp_(0, 255).to(torch.uint8)
+        return (
+            torch.addcmul(self.offset, inputs, self.scaling)
+            .clamp_(0, 255)
+            .to(torch.uint8)
+        )
 
     def give_gelu(self, following: nn.Module | None) -> None:
         """Apply GELU to the outputs, rounded for a following layer without factors."""

@@ -124,7 +124,9 @@ def _check_size(config: PretrainedConfig, state: Mapping[str, torch.Tensor]) -> 
     larger, before a table is computed for one.
     """
     thread = threading.get_ident()
-    room = np.array([len(state) + 1, sum(map(torch.numel, state.values())) + 1]) * SLACK
+    room = (
+        np.array([len(state) + 1, sum(map(torch.numel, state.values())) + 1]) * SLACK
+    )
 
     def check(module: Any, name: str, weight: torch.Tensor | None) -> None:
         if weight is None or threading.get_ident() != thread:
@@ -144,7 +146,9 @@ def _check_size(config: PretrainedConfig, state: Mapping[str, torch.Tensor]) -> 
         for weights in (state, model.state_dict())
     )
     if saved != built:
-        raise Errors.E202(problem=f"{min(saved ^ built)[0]} has another shape, or is missing")
+        raise Errors.E202(
+            problem=f"{min(saved ^ built)[0]} has another shape, or is missing"
+        )
 
 
 def _read_tokenizer(
@@ -160,7 +164,11 @@ def _read_tokenizer(
             Path(folder, name).write_bytes(data)
         try:
             return AutoTokenizer.from_pretrained(
-                folder, config=config, use_fast=True, trust_remote_code=False, local_files_only=True
+                folder,
+                config=config,
+                use_fast=True,
+                trust_remote_code=False,
+                local_files_only=True,
             )
         except Exception as error:  # so many kinds of tokenizers, so many errors
             raise Errors.E060(problem=f"its tokenizer: {error}") from None
@@ -176,6 +184,10 @@ def _without_unused(settings: Any, name: str = "") -> Any:
         }
     if isinstance(settings, list):
         return [_without_unused(value, name) for value in settings]
-    if isinstance(settings, int) and settings > LONGEST and not name.endswith(_NO_LENGTHS):
+    if (
+        isinstance(settings, int)
+        and settings > LONGEST
+        and not name.endswith(_NO_LENGTHS)
+    ):
         raise Errors.E060(problem=f"{name} is {settings:,}")
     return settings

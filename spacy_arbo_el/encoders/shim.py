@@ -116,7 +116,10 @@ class EncoderShim(HFShim):
     @property
     def allows_padding(self) -> bool:
         """Return whether padding changes vectors by less than 1e-5."""
-        return self.device.type == "cpu" and self._precision_kind(training=False) != "bfloat16"
+        return (
+            self.device.type == "cpu"
+            and self._precision_kind(training=False) != "bfloat16"
+        )
 
     def predict(self, inputs: ArgsKwargs) -> Any:
         self._set_training(False)
@@ -155,7 +158,9 @@ class EncoderShim(HFShim):
         }
         backup = {weights: weights.data for weights in replaced}
         for weights, value in replaced.items():
-            weights.data = xp2torch(value, device=weights.device).reshape(weights.shape)
+            weights.data = xp2torch(value, device=weights.device).reshape(
+                weights.shape
+            )
         self._is_trained |= bool(replaced)
         try:
             yield
@@ -195,7 +200,9 @@ class _Quantized:
     earlier: The scales before training.
     """
 
-    def __init__(self, scales: Scales | None = None, earlier: Scales | None = None) -> None:
+    def __init__(
+        self, scales: Scales | None = None, earlier: Scales | None = None
+    ) -> None:
         self.scales = scales
         self.earlier = earlier
         self._module: torch.nn.Module | None = None
@@ -204,7 +211,9 @@ class _Quantized:
     def after_training(self) -> "_Quantized":
         return _Quantized(earlier=self.scales or self.earlier)
 
-    def of(self, transformer: torch.nn.Module, tokenizer: WordPieceTokenizer) -> torch.nn.Module:
+    def of(
+        self, transformer: torch.nn.Module, tokenizer: WordPieceTokenizer
+    ) -> torch.nn.Module:
         with self._making:
             if self.scales is None:
                 self.scales = find_scales(transformer, tokenizer, self.earlier)
@@ -253,11 +262,18 @@ def has_fast_bfloat16(device: torch.device) -> bool:
 def has_fast_int8(device: torch.device) -> bool:
     """True on CPUs with AVX2, with a torch that has 8-bit layers."""
     supported = _cpu_has("avx2") and torch.backends.mkldnn.is_available()
-    return device.type == "cpu" and supported and hasattr(torch.ops.onednn, "qlinear_pointwise")
+    return (
+        device.type == "cpu"
+        and supported
+        and hasattr(torch.ops.onednn, "qlinear_pointwise")
+    )
 
 
 def precision_kind(
-    precision: str, device: torch.device, training: bool = False, allows_int8: bool = True
+    precision: str,
+    device: torch.device,
+    training: bool = False,
+    allows_int8: bool = True,
 ) -> str:
     """The precision of a forward pass: "float32", "bfloat16" or "int8".
 

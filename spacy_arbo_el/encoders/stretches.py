@@ -48,7 +48,9 @@ def stretches_of(
     stretch = np.empty(len(order), dtype=np.int64)
     for group in np.split(order, np.flatnonzero(np.diff(text_of[order])) + 1):
         number = int(text_of[group[0]])
-        places_here, of_mention = _cut(texts[number], low[group].tolist(), high[group].tolist())
+        places_here, of_mention = _cut(
+            texts[number], low[group].tolist(), high[group].tolist()
+        )
         stretch[group] = np.array(of_mention, dtype=np.int64) + len(places)
         source += [number] * len(places_here)
         places += places_here

@@ -81,7 +81,9 @@ def build_transformer_encoder(
     """
     tokens = (predict_tokens, train_tokens, kept_tokens)
     reader = WindowReader(window, text)
-    return transformer_tower(name, reader, pooling, precision, tokens, text_type=text_type)
+    return transformer_tower(
+        name, reader, pooling, precision, tokens, text_type=text_type
+    )
 
 
 def transformer_tower(
@@ -140,10 +142,15 @@ def forward(model: Model, X: SpanInputs, is_train: bool) -> tuple[Floats2d, Back
     return vectors, lambda dY: backprop_read(dY[rows])
 
 
-def _forward_readable(model: Model, X: SpanInputs, is_train: bool) -> tuple[Floats2d, Backprop]:
+def _forward_readable(
+    model: Model, X: SpanInputs, is_train: bool
+) -> tuple[Floats2d, Backprop]:
     shim = loaded_shim(model)
     limit = model.attrs["train_tokens" if is_train else "predict_tokens"]
-    limit = limit or (TRAIN_TOKENS if is_train else PREDICT_TOKENS)[shim.device.type == "cuda"]
+    limit = (
+        limit
+        or (TRAIN_TOKENS if is_train else PREDICT_TOKENS)[shim.device.type == "cuda"]
+    )
     is_small = X.passages * int(X.lengths.max(initial=0)) <= min(limit, PADDED_TOKENS)
     mixed = is_train or (is_small and shim.allows_padding)
     batches, tokens = _span_batches(X, limit, mixed)
@@ -164,7 +171,9 @@ def _forward_readable(model: Model, X: SpanInputs, is_train: bool) -> tuple[Floa
     return _gather(model, len(X), batches, [vectors for vectors, _ in steps]), backprop
 
 
-def _span_batches(X: SpanInputs, limit: int, mixed: bool) -> tuple[list[np.ndarray], list[int]]:
+def _span_batches(
+    X: SpanInputs, limit: int, mixed: bool
+) -> tuple[list[np.ndarray], list[int]]:
     """Spans of forward passes, of whole passages, and each pass's word pieces with padding."""
     lengths = X.lengths
     spans_of = np.bincount(X.passage, minlength=X.passages)
@@ -186,7 +195,10 @@ def _predict(model: Model, X: SpanInputs, batches: Sequence[np.ndarray]) -> Floa
 
 
 def _gather(
-    model: Model, n_spans: int, batches: Sequence[np.ndarray], outputs: Sequence[torch.Tensor]
+    model: Model,
+    n_spans: int,
+    batches: Sequence[np.ndarray],
+    outputs: Sequence[torch.Tensor],
 ) -> Floats2d:
     vectors: Any = model.ops.alloc2f(n_spans, _width(model), zeros=False)
     for batch, output in zip(batches, outputs):
@@ -237,7 +249,9 @@ def in_second_part(ids: torch.Tensor, specials: np.ndarray) -> torch.Tensor:
     return is_sep.cumsum(dim=1) > is_sep
 
 
-def _pool(model: Model, X: SpanInputs, run: Callable[[ArgsKwargs], Any]) -> torch.Tensor:
+def _pool(
+    model: Model, X: SpanInputs, run: Callable[[ArgsKwargs], Any]
+) -> torch.Tensor:
     """Run the transformer and pool one vector per span: (n, width)."""
     shim = shim_of(model)
     device = shim.device
@@ -247,7 +261,9 @@ def _pool(model: Model, X: SpanInputs, run: Callable[[ArgsKwargs], Any]) -> torc
     inputs = {"input_ids": ids, "attention_mask": mask}
     # Without a second token type, the markers tell the two kinds or parts apart.
     if shim.token_types > 1 and model.attrs["text_type"]:
-        is_text = (ids == int(shim.word_pieces.specials[TITLE_PLACE])).any(dim=1, keepdim=True)
+        is_text = (ids == int(shim.word_pieces.specials[TITLE_PLACE])).any(
+            dim=1, keepdim=True
+        )
         inputs["token_type_ids"] = is_text.expand(ids.shape).long()
     if shim.token_types > 1 and model.attrs.get("pairs"):
         is_second = in_second_part(ids, shim.word_pieces.specials)
@@ -257,7 +273,9 @@ def _pool(model: Model, X: SpanInputs, run: Callable[[ArgsKwargs], Any]) -> torc
         torch.from_numpy(array.astype(np.int64)).to(device)
         for array in (X.passage, X.first, X.last, X.marker)
     )
-    return model.attrs["pooling"](SpanStates(outputs.last_hidden_state.float(), *places))
+    return model.attrs["pooling"](
+        SpanStates(outputs.last_hidden_state.float(), *places)
+    )
 
 
 def _width(model: Model) -> int:

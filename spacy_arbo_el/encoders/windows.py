@@ -58,12 +58,20 @@ class WindowReader:
         return f"texts of {self.text_size or self.size} word pieces"
 
     def read_mentions(
-        self, model: Model, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
+        self,
+        model: Model,
+        texts: Sequence[str],
+        text_of: np.ndarray,
+        offsets: np.ndarray,
     ) -> SpanInputs:
         """Read one window for each mention. See ``mention_windows``. ``model`` is the tower."""
-        return mention_windows(tokenizer_of(model, self.size), self.size, texts, text_of, offsets)
+        return mention_windows(
+            tokenizer_of(model, self.size), self.size, texts, text_of, offsets
+        )
 
-    def read_passages(self, model: Model, texts: Sequence[str], size: int) -> SpanInputs:
+    def read_passages(
+        self, model: Model, texts: Sequence[str], size: int
+    ) -> SpanInputs:
         """Read whole texts. See ``whole_passages``. ``model`` is the tower."""
         return whole_passages(model, texts, size)
 
@@ -127,7 +135,16 @@ def mention_windows(
     cls, sep, start, end, _ = range(len(ids), len(ids) + len(tokenizer.specials))
     passages = assemble(
         np.concatenate([ids, tokenizer.specials]),
-        [cls * ones, low - before, start * ones, low, high - tail, end * ones, high, sep * ones],
+        [
+            cls * ones,
+            low - before,
+            start * ones,
+            low,
+            high - tail,
+            end * ones,
+            high,
+            sep * ones,
+        ],
         [ones, before, ones, head, tail, ones, behind, ones],
     )
     marker = before + 1
@@ -176,7 +193,11 @@ def locate_mentions(
         read, where that gives the same word pieces. None for whole texts.
     """
     check_offsets(texts, text_of, offsets)
-    if around is None or not tokenizer.reads_words or all(len(text) <= UNCUT for text in texts):
+    if (
+        around is None
+        or not tokenizer.reads_words
+        or all(len(text) <= UNCUT for text in texts)
+    ):
         return _locate(tokenizer, texts, text_of, offsets)
     lengths = np.array([len(text) for text in texts], dtype=np.int64)
     reach = np.full(len(text_of), around * CHARACTERS_AROUND + 1, dtype=np.int64)
@@ -185,14 +206,19 @@ def locate_mentions(
         located = _locate(tokenizer, cut.texts, cut.text_of, cut.offsets)
         before, behind = located.around()
         starts, ends = cut.places[cut.text_of].T
-        lacks = ((before < around) & (starts > 0)) | ((behind < around) & (ends < lengths[text_of]))
+        lacks = ((before < around) & (starts > 0)) | (
+            (behind < around) & (ends < lengths[text_of])
+        )
         if not lacks.any():
             return located
         reach[lacks] *= 8
 
 
 def _locate(
-    tokenizer: WordPieceTokenizer, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
+    tokenizer: WordPieceTokenizer,
+    texts: Sequence[str],
+    text_of: np.ndarray,
+    offsets: np.ndarray,
 ) -> LocatedMentions:
     located = tokenizer.read_with_offsets(texts, text_of, offsets)
     characters = located.text_starts[text_of][:, None] + offsets
@@ -202,7 +228,9 @@ def _locate(
     return LocatedMentions(located.pieces, text_of, low, np.maximum(high, low))
 
 
-def entity_passages(tokenizer: WordPieceTokenizer, size: int, texts: Sequence[Text]) -> SpanInputs:
+def entity_passages(
+    tokenizer: WordPieceTokenizer, size: int, texts: Sequence[Text]
+) -> SpanInputs:
     """The texts of entities, a passage each. The span is the title, or its marker if unreadable.
 
     size: The most word pieces of a text, special tokens included; the description is cut first.
@@ -219,11 +247,19 @@ def entity_passages(tokenizer: WordPieceTokenizer, size: int, texts: Sequence[Te
 
     budget = size - 3
     title_lengths = np.minimum(np.diff(titles.bounds), budget)
-    description_lengths = np.minimum(np.diff(descriptions.bounds), budget - title_lengths)
+    description_lengths = np.minimum(
+        np.diff(descriptions.bounds), budget - title_lengths
+    )
     ones = np.ones(len(texts), dtype=np.int64)
     passages = assemble(
         ids,
-        [cls * ones, titles.bounds[:-1], title_end * ones, description_starts, sep * ones],
+        [
+            cls * ones,
+            titles.bounds[:-1],
+            title_end * ones,
+            description_starts,
+            sep * ones,
+        ],
         [ones, title_lengths, ones, description_lengths, ones],
     )
     marker = title_lengths + 1

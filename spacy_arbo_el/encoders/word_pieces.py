@@ -98,7 +98,9 @@ class WordPieceTokenizer:
         return WordPieceTokenizer, (self.tokenizer,)
 
     def read(self, texts: Sequence[str]) -> WordPieces:
-        encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
+        encodings = self._backend.encode_batch_fast(
+            list(texts), add_special_tokens=False
+        )
         for number in self._mixed(texts, encodings):
             encodings[number] = self._read_in_parts(texts[number], ())
         return _joined(encodings)
@@ -116,14 +118,18 @@ class WordPieceTokenizer:
         """
         encodings = self._backend.encode_batch(list(texts), add_special_tokens=False)
         located = _located(texts, encodings)
-        cut = text_of[_crosses(located, located.text_starts[text_of][:, None] + borders)]
+        cut = text_of[
+            _crosses(located, located.text_starts[text_of][:, None] + borders)
+        ]
         numbers = sorted({*cut.tolist(), *self._mixed(texts, encodings)})
         for number in numbers:
             within = borders[text_of == number].ravel().tolist()
             encodings[number] = self._read_in_parts(texts[number], within)
         return _located(texts, encodings) if numbers else located
 
-    def are_readable(self, ids: np.ndarray, bounds: Sequence[np.ndarray]) -> np.ndarray:
+    def are_readable(
+        self, ids: np.ndarray, bounds: Sequence[np.ndarray]
+    ) -> np.ndarray:
         """Return whether the vocabulary knows the pieces: (n,) bool.
 
         It does not know what has no word piece at all, and what has unknown ones and no letter
@@ -146,7 +152,9 @@ class WordPieceTokenizer:
     def _have_letters(self, ids: np.ndarray) -> np.ndarray:
         distinct, place = np.unique(ids, return_inverse=True)
         names = self.tokenizer.convert_ids_to_tokens(distinct.tolist())
-        letters = np.array([any(c.isalpha() for c in name) for name in names], dtype=bool)
+        letters = np.array(
+            [any(c.isalpha() for c in name) for name in names], dtype=bool
+        )
         # The names of special tokens, such as markers of other mentions, are no text.
         is_text = (distinct != self.unknown) & ~np.isin(distinct, self.specials)
         return (letters & is_text)[place.reshape(-1)]
@@ -156,7 +164,9 @@ class WordPieceTokenizer:
         return [
             number
             for number, (text, encoding) in enumerate(zip(texts, encodings))
-            if not text.isascii() and self.unknown in encoding.ids and _MIXED.search(text)
+            if not text.isascii()
+            and self.unknown in encoding.ids
+            and _MIXED.search(text)
         ]
 
     def _read_in_parts(self, text: str, borders: Sequence[int]) -> _InParts:
@@ -167,7 +177,9 @@ class WordPieceTokenizer:
         for id_, (start, end) in zip(encoded.ids, offsets):
             if id_ == self.unknown and end - start <= LONGEST_WORD:
                 kinds = [_is_of_word(character) for character in text[start:end]]
-                cuts.update(start + i for i in range(1, len(kinds)) if kinds[i] != kinds[i - 1])
+                cuts.update(
+                    start + i for i in range(1, len(kinds)) if kinds[i] != kinds[i - 1]
+                )
         bounds = [0, *sorted(cuts), len(text)]
         joined = _InParts()
         for first in range(0, len(bounds) - 1, PARTS_AT_ONCE):
@@ -176,7 +188,9 @@ class WordPieceTokenizer:
             encodings = self._backend.encode_batch(strings, add_special_tokens=False)
             for shift, encoding in zip(block, encodings):
                 joined.ids.extend(encoding.ids)
-                joined.offsets.extend((a + shift, b + shift) for a, b in encoding.offsets)
+                joined.offsets.extend(
+                    (a + shift, b + shift) for a, b in encoding.offsets
+                )
         return joined
 
 
@@ -208,13 +222,17 @@ def _is_inside(border: int, text: str, offsets: Sequence[tuple[int, int]]) -> bo
     if place < 0:
         return False
     start, end = offsets[place]
-    return start < border < end and bool(text[start:border].strip() and text[border:end].strip())
+    return start < border < end and bool(
+        text[start:border].strip() and text[border:end].strip()
+    )
 
 
 def _located(texts: Sequence[str], encodings: list[Any]) -> LocatedWordPieces:
     pieces = _joined(encodings)
     # One more than the length, so that the end of a text is not the start of the next.
-    text_starts = offsets_of(np.array([len(text) + 1 for text in texts], dtype=np.int64))[:-1]
+    text_starts = offsets_of(
+        np.array([len(text) + 1 for text in texts], dtype=np.int64)
+    )[:-1]
     pairs = chain.from_iterable(chain.from_iterable(e.offsets for e in encodings))
     offsets = np.fromiter(pairs, np.int64, 2 * len(pieces.ids)).reshape(-1, 2)
     offsets += np.repeat(text_starts, np.diff(pieces.bounds))[:, None]
@@ -222,7 +240,9 @@ def _located(texts: Sequence[str], encodings: list[Any]) -> LocatedWordPieces:
 
 
 def _joined(encodings: list[Any]) -> WordPieces:
-    bounds = offsets_of(np.array([len(encoding) for encoding in encodings], dtype=np.int64))
+    bounds = offsets_of(
+        np.array([len(encoding) for encoding in encodings], dtype=np.int64)
+    )
     ids = chain.from_iterable(encoding.ids for encoding in encodings)
     return WordPieces(np.fromiter(ids, np.int64, bounds[-1]), bounds)
 

@@ -71,20 +71,32 @@ def survey_kb(kb: ArboKB) -> KBSurvey:
                 unnamed.append(entity.id)
             yield entity
 
-    pairs = [(positions[a], positions[b]) for a, b in duplicate_pairs(counted_entities())]
+    pairs = [
+        (positions[a], positions[b]) for a, b in duplicate_pairs(counted_entities())
+    ]
     ids = kb.entities.ids_at(sorted({position for pair in pairs for position in pair}))
-    return KBSurvey(len(positions), described, unnamed, [(ids[a], ids[b]) for a, b in pairs])
+    return KBSurvey(
+        len(positions), described, unnamed, [(ids[a], ids[b]) for a, b in pairs]
+    )
 
 
-def check_corpus(train: GoldCorpus, kb: ArboKB, dev: GoldCorpus | None) -> list[Finding]:
+def check_corpus(
+    train: GoldCorpus, kb: ArboKB, dev: GoldCorpus | None
+) -> list[Finding]:
     """Find problems of training mentions, and of dev mentions."""
     mentions = train.mentions + (dev.mentions if dev else [])
     known_mentions = KnownMentions.look_up(kb, mentions)
-    read = [corpus for corpus in (train, dev) if corpus is not None and corpus.n_documents]
+    read = [
+        corpus for corpus in (train, dev) if corpus is not None and corpus.n_documents
+    ]
     empty = [_without_mentions(corpus) for corpus in read if not corpus.mentions]
     if not mentions:
         return empty
-    findings = _of_ids(kb, known_mentions) + _of_offsets(mentions) + _of_names(kb, known_mentions)
+    findings = (
+        _of_ids(kb, known_mentions)
+        + _of_offsets(mentions)
+        + _of_names(kb, known_mentions)
+    )
     return empty + findings + (_of_dev(kb, train, dev) if dev else [])
 
 
@@ -108,7 +120,10 @@ def check_kb(kb: ArboKB, survey: KBSurvey) -> list[Finding]:
     return [
         _finding(
             "pairs of entities that are probably one",
-            [" = ".join(named(kb_id, titles.get(kb_id, "")) for kb_id in pair) for pair in pairs],
+            [
+                " = ".join(named(kb_id, titles.get(kb_id, "")) for kb_id in pair)
+                for pair in pairs
+            ],
             survey.size,
             "A link to the other one counts as wrong. Merge them (kb.merge), or tell them apart by "
             "types and aliases.",
@@ -125,7 +140,8 @@ def check_kb(kb: ArboKB, survey: KBSurvey) -> list[Finding]:
 def _finding(what: str, places: Iterable[str], total: int, advice: str) -> Finding:
     counts = Counter(places)
     shown = (
-        f"{place} ({n} times)" if n > 1 else place for place, n in counts.most_common(EXAMPLES)
+        f"{place} ({n} times)" if n > 1 else place
+        for place, n in counts.most_common(EXAMPLES)
     )
     return Finding(what, counts.total(), total, tuple(shown), advice)
 
@@ -196,14 +212,21 @@ def _of_names(kb: ArboKB, known_mentions: KnownMentions) -> list[Finding]:
     return [
         _finding(
             "surface forms of several entities in the corpus",
-            [f"{text!r}: {', '.join(sorted(ids)[:EXAMPLES])}" for text, ids in several],
+            [
+                f"{text!r}: {', '.join(sorted(ids)[:EXAMPLES])}"
+                for text, ids in several
+            ],
             len(forms),
             "Only the context tells these apart: describe the entities, and say what tells them "
             "apart.",
         ),
         _finding(
             "mentions by a name of several entities of the knowledge base",
-            [text for text in texts if len(known_mentions.owners.get(folded(text), ())) > 1],
+            [
+                text
+                for text in texts
+                if len(known_mentions.owners.get(folded(text), ())) > 1
+            ],
             len(texts),
             "Names alone do not decide these: types (retriever.match_types = true) and "
             "descriptions do.",

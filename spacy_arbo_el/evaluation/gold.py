@@ -11,7 +11,13 @@ from spacy.tokens import Doc, Span
 from ..kb.knowledge_base import ArboKB
 from ..mentions.getters import SpanGetter, find_mentions
 from ..mentions.labels import current_ids
-from ..mentions.record import ID_SEPARATOR, MentionRecord, document_id, records_of, text_fingerprint
+from ..mentions.record import (
+    ID_SEPARATOR,
+    MentionRecord,
+    document_id,
+    records_of,
+    text_fingerprint,
+)
 from ..names.spellings import folded
 
 # Where the offsets of a mention are doubtful.
@@ -59,7 +65,9 @@ def read_gold(
     n_documents = n_words = n_english = 0
     for doc in docs:
         spans = find_mentions(doc, getter)
-        records = records_of(spans, doc.text, [span.text for span in spans]) if spans else ()
+        records = (
+            records_of(spans, doc.text, [span.text for span in spans]) if spans else ()
+        )
         doubts = _doubtful_offsets(spans, tokenizer)
         for span, record, doubt in zip(spans, records, doubts):
             mentions.append(GoldMention(record, span.kb_id_, doubt))
@@ -96,7 +104,9 @@ def _cuts(text: str, place: int) -> bool:
         return False
     before = text[place - 1]
     after = text[place]
-    return (_is_cased(before) and _is_cased(after)) or (before.isdigit() and after.isdigit())
+    return (_is_cased(before) and _is_cased(after)) or (
+        before.isdigit() and after.isdigit()
+    )
 
 
 def _is_cased(character: str) -> bool:
@@ -129,7 +139,9 @@ class KnownMentions:
     @property
     def linked(self) -> list[tuple[GoldMention, tuple[str, ...]]]:
         """The mentions with a gold id, and their ids."""
-        return [(mention, ids) for mention, ids in zip(self.mentions, self.gold) if ids]
+        return [
+            (mention, ids) for mention, ids in zip(self.mentions, self.gold) if ids
+        ]
 
     @property
     def meanings(self) -> dict[str, set[str]]:

@@ -25,9 +25,13 @@ def remove_entities(
     """
     check_share("drop", share)
     spans = (span for doc in docs for span in linker.mentions.getter(doc))
-    mentioned = sorted({kb_id for span in spans for kb_id in _existing_ids(linker.kb, span)})
+    mentioned = sorted(
+        {kb_id for span in spans for kb_id in _existing_ids(linker.kb, span)}
+    )
     count = round(share * len(mentioned))
-    chosen = np.random.default_rng(seed).choice(len(mentioned), size=count, replace=False)
+    chosen = np.random.default_rng(seed).choice(
+        len(mentioned), size=count, replace=False
+    )
     removed = {mentioned[i] for i in chosen.tolist()}
     linker.kb.remove(sorted(removed))
     return removed
@@ -48,7 +52,9 @@ def with_removed_as_nil(docs: Iterable[Doc], kb: ArboKB) -> list[Doc]:
         else:
             kb_id = NIL
             span_id = ID_SEPARATOR.join(sorted(ids))
-        return Span(copy, span.start, span.end, span.label, kb_id=kb_id, span_id=span_id)
+        return Span(
+            copy, span.start, span.end, span.label, kb_id=kb_id, span_id=span_id
+        )
 
     return [copied(doc, copy_span) for doc in docs]
 

@@ -54,10 +54,15 @@ def check_list(
 
 
 def _of_short_names(short_names: Mapping[str, Mapping[str, str]]) -> Finding:
-    most_shared = sorted(short_names.values(), key=lambda titles: (-len(titles), *titles.values()))
+    most_shared = sorted(
+        short_names.values(), key=lambda titles: (-len(titles), *titles.values())
+    )
     return _finding(
         "short names of firms that are not among their aliases",
-        [f"{next(iter(titles.values()))!r} of {', '.join(titles)}" for titles in most_shared],
+        [
+            f"{next(iter(titles.values()))!r} of {', '.join(titles)}"
+            for titles in most_shared
+        ],
         0,
         "--write COPY adds them. Of a firm that the list lacks, more is linked wrongly then.",
     )
@@ -89,18 +94,24 @@ class _Tally:
     total: int = 0
     described: int = 0
 
-    def add(self, entity: Entity, stop_words: Container[str], words: Container[str]) -> None:
+    def add(
+        self, entity: Entity, stop_words: Container[str], words: Container[str]
+    ) -> None:
         self.total += 1
         self.top.add(entity)
         self.short_names.add(entity)
         self.titles[entity.id] = entity.title
-        symbols = (name for name in entity.names if _is_symbol(name, stop_words, words))
+        symbols = (
+            name for name in entity.names if _is_symbol(name, stop_words, words)
+        )
         self.symbols += [f"{name!r} of {entity.id}" for name in symbols]
         self.described += bool(entity.description)
         self.keys.update(str(key) for key in entity.meta if key not in OWN_KEYS)
         of_language = (name for name in entity.names if _is_word(name, stop_words))
         self.words += [f"{name!r} of {entity.id}" for name in of_language]
-        for key, name in {folded(name): name for name in reversed(entity.names)}.items():
+        for key, name in {
+            folded(name): name for name in reversed(entity.names)
+        }.items():
             of_name = self.owners.setdefault(key, _Owners(name))
             of_name.count += 1
             of_name.described += bool(entity.description)
@@ -151,7 +162,10 @@ class _Tally:
             ),
             _finding(
                 "columns that linking does not read",
-                [f"{key!r}, which {count} entities have" for key, count in self.keys.most_common()],
+                [
+                    f"{key!r}, which {count} entities have"
+                    for key, count in self.keys.most_common()
+                ],
                 0,
                 "They are kept in meta. What tells entities apart belongs into the description, a "
                 "kind into types: arbo kb build LIST KB --column types=COLUMN.",
@@ -166,7 +180,9 @@ class _Tally:
         ]
 
     def _top_terms(self) -> list[str]:
-        titles = [repr(self.titles[key]) for key in self.top.ids() if key in self.titles]
+        titles = [
+            repr(self.titles[key]) for key in self.top.ids() if key in self.titles
+        ]
         words = [repr(word) for word in self.top.words() if word in self.owners]
         return sorted({*titles, *words})
 
@@ -184,4 +200,6 @@ def _is_word(name: str, stop_words: Container[str]) -> bool:
 
 
 def _finding(what: str, examples: list[str], total: int, advice: str) -> Finding:
-    return Finding(what, len(examples), total, tuple(filter(None, examples[:EXAMPLES])), advice)
+    return Finding(
+        what, len(examples), total, tuple(filter(None, examples[:EXAMPLES])), advice
+    )

@@ -97,7 +97,9 @@ def _with_current_ids(results: Sequence[Outcome], kb: ArboKB) -> list[Outcome]:
     ]
 
 
-def _outcome(reference: Span | None, predicted: Span | None, extension: str) -> Outcome:
+def _outcome(
+    reference: Span | None, predicted: Span | None, extension: str
+) -> Outcome:
     link = None
     if predicted is not None and Span.has_extension(extension):
         link = predicted._.get(extension)

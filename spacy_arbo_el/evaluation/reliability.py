@@ -9,7 +9,9 @@ from .outcomes import Outcome
 BINS = 10
 
 
-def calibration_error(probability: np.ndarray, correct: np.ndarray, bins: int = BINS) -> float:
+def calibration_error(
+    probability: np.ndarray, correct: np.ndarray, bins: int = BINS
+) -> float:
     """The expected calibration error, from 0 to 1 (ECE; Naeini and others, 2015).
 
     Predictions are put into bins of equal width by their probability. In each bin, the mean
@@ -40,4 +42,6 @@ def error_of_links(outcomes: Sequence[Outcome]) -> float:
         kb_id = link.ids[0] if link.is_nil else link.kb_id
         probability.append(link.score)
         correct.append(kb_id in result.gold)
-    return calibration_error(np.array(probability, dtype=float), np.array(correct, dtype=bool))
+    return calibration_error(
+        np.array(probability, dtype=float), np.array(correct, dtype=bool)
+    )

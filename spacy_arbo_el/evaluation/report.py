@@ -66,17 +66,24 @@ def annotated_examples(nlp: Language, data: Path, limit: int = 0) -> list[Exampl
     linker = find_linker(nlp)
     check_some_annotated(docs, linker.mentions.getter, data)
     gold = {
-        kb_id for doc in docs for span in linker.mentions.getter(doc) for kb_id in gold_ids(span)
+        kb_id
+        for doc in docs
+        for span in linker.mentions.getter(doc)
+        for kb_id in gold_ids(span)
     }
     if gold and not linker.kb.is_empty():
         ids = sorted(gold)
         if (linker.kb.entities.positions_of(ids) < 0).all():
             first_ids = ", ".join(ids[:3])
-            warnings.warn(Warnings.W546.format(path=data, count=len(ids), some=first_ids))
+            warnings.warn(
+                Warnings.W546.format(path=data, count=len(ids), some=first_ids)
+            )
     return examples
 
 
-def score_rows(nlp: Language, results: Mapping[str, list[Outcome]]) -> dict[str, dict[str, Any]]:
+def score_rows(
+    nlp: Language, results: Mapping[str, list[Outcome]]
+) -> dict[str, dict[str, Any]]:
     """Score outcomes by name, with accuracy on seen entities.
 
     Recall@100 is None for a pipeline with fewer candidates.
@@ -86,7 +93,10 @@ def score_rows(nlp: Language, results: Mapping[str, list[Outcome]]) -> dict[str,
 
 
 def linked_outcomes(
-    linker: ArboLinker, stages: LinkingStages, examples: Sequence[Example], threshold: float
+    linker: ArboLinker,
+    stages: LinkingStages,
+    examples: Sequence[Example],
+    threshold: float,
 ) -> list[Outcome]:
     extension = linker.cfg["extension"]
     documents = DocumentLinker(stages, threshold, extension, linker.cfg["overwrite"])
@@ -120,7 +130,9 @@ def scores_with_seen(results: list[Outcome], seen: Seen, kb: ArboKB) -> dict[str
     }
 
 
-def table_of_numbers(title: str, columns: Iterable[str], rows: Iterable[Sequence[str]]) -> Table:
+def table_of_numbers(
+    title: str, columns: Iterable[str], rows: Iterable[Sequence[str]]
+) -> Table:
     """A table for the terminal. Each row begins with what it is called by."""
     table = Table(title=title, title_justify="left")
     table.add_column("", no_wrap=True)
@@ -132,7 +144,10 @@ def table_of_numbers(title: str, columns: Iterable[str], rows: Iterable[Sequence
 
 
 def as_table(rows: Mapping[str, Mapping[str, Any]], title: str) -> Table:
-    cells = ((n, *(_cell(row.get(key)) for key in COLUMNS.values())) for n, row in rows.items())
+    cells = (
+        (n, *(_cell(row.get(key)) for key in COLUMNS.values()))
+        for n, row in rows.items()
+    )
     return table_of_numbers(title, COLUMNS, cells)
 
 
@@ -161,11 +176,18 @@ def inferences(stages: LinkingStages) -> dict[str, LinkingStages]:
     }
     if hasattr(stages.reranker, "variants"):
         variants: dict[str, Reranker] = stages.reranker.variants()
-        rows.update({name: replace(stages, reranker=variant) for name, variant in variants.items()})
+        rows.update(
+            {
+                name: replace(stages, reranker=variant)
+                for name, variant in variants.items()
+            }
+        )
     return {**rows, CONFIGURED: stages}
 
 
-def inference_outcomes(nlp: Language, examples: Sequence[Example]) -> dict[str, list[Outcome]]:
+def inference_outcomes(
+    nlp: Language, examples: Sequence[Example]
+) -> dict[str, list[Outcome]]:
     """Outcomes on gold mentions for several inference procedures.
 
     ``ROWS`` says what they are. There is a row for each of the ``variants`` of the reranker too.

@@ -53,7 +53,9 @@ def score_outcomes(results: list[Outcome]) -> dict[str, Any]:
         "nel_macro_p": mean([prf.precision for prf in scored]),
         "nel_macro_r": mean([prf.recall for prf in scored]),
         "nel_macro_f": mean([prf.fscore for prf in scored]),
-        "nel_f_per_type": {label: prf.to_dict() for label, prf in sorted(per_type.items())},
+        "nel_f_per_type": {
+            label: prf.to_dict() for label, prf in sorted(per_type.items())
+        },
         "nel_score": micro.fscore if len(micro) else None,
         "nel_score_desc": "micro F",
         "arbo_acc": mean([result.is_correct for result in gold]),
@@ -87,7 +89,9 @@ def is_candidate(result: Outcome, k: int) -> bool:
 
 
 def _prf(name: str, prf: PRFScore) -> dict[str, float | None]:
-    values = (prf.precision, prf.recall, prf.fscore) if len(prf) else (None, None, None)
+    values = (
+        (prf.precision, prf.recall, prf.fscore) if len(prf) else (None, None, None)
+    )
     return dict(zip((f"{name}_p", f"{name}_r", f"{name}_f"), values))
 
 

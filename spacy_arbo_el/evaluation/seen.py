@@ -38,12 +38,17 @@ def score_by_seen(results: Sequence[Outcome], seen: Seen) -> dict[str, float | N
     correct_by_kind: dict[str, list[bool]] = {"seen": [], "unseen": [], "new": []}
     for result in results:
         if result.gold:
-            correct_by_kind["seen" if seen.ids & set(result.gold) else "unseen"].append(
-                result.is_correct
-            )
-            if result.span is not None and folded(result.span.text) not in seen.strings:
+            correct_by_kind[
+                "seen" if seen.ids & set(result.gold) else "unseen"
+            ].append(result.is_correct)
+            if (
+                result.span is not None
+                and folded(result.span.text) not in seen.strings
+            ):
                 correct_by_kind["new"].append(result.is_correct)
-    seen_accuracy, unknown, new = (mean(correct) for correct in correct_by_kind.values())
+    seen_accuracy, unknown, new = (
+        mean(correct) for correct in correct_by_kind.values()
+    )
     accuracies = [value for value in (seen_accuracy, unknown) if value is not None]
     return {
         "arbo_acc_seen": seen_accuracy,
@@ -53,7 +58,9 @@ def score_by_seen(results: Sequence[Outcome], seen: Seen) -> dict[str, float | N
     }
 
 
-def score_namesakes(results: Sequence[Outcome], kb: ArboKB | None) -> dict[str, float | None]:
+def score_namesakes(
+    results: Sequence[Outcome], kb: ArboKB | None
+) -> dict[str, float | None]:
     """Accuracy on mentions that are a name of several entities.
 
     Case does not count. NIL is right where the gold is NIL.
@@ -65,6 +72,10 @@ def score_namesakes(results: Sequence[Outcome], kb: ArboKB | None) -> dict[str, 
         for r in results
         if r.gold is not None and r.span is not None
     ]
-    named = {} if kb is None else kb.entities.with_names(sorted({name for name, _ in gold}))
+    named = (
+        {}
+        if kb is None
+        else kb.entities.with_names(sorted({name for name, _ in gold}))
+    )
     shared = [is_correct for name, is_correct in gold if len(named.get(name, ())) > 1]
     return {"arbo_acc_namesakes": mean(shared)}

@@ -35,7 +35,9 @@ class ShortNames:
             self._named[folded(name)].add(entity.id)
         if FIRM in entity.types:
             for beginning, ending in _parted(entity.title):
-                self._titles[folded(beginning)].setdefault(entity.id, (beginning, ending))
+                self._titles[folded(beginning)].setdefault(
+                    entity.id, (beginning, ending)
+                )
                 self._endings[ending] += 1
 
     def missing(self) -> dict[str, dict[str, str]]:
@@ -51,7 +53,8 @@ class ShortNames:
                 lacking = {
                     key: text
                     for key, (text, ending) in titles.items()
-                    if key not in named and (is_shared or self._endings[ending] >= LEAST_ENDINGS)
+                    if key not in named
+                    and (is_shared or self._endings[ending] >= LEAST_ENDINGS)
                 }
                 if lacking:
                     missing[name] = lacking

@@ -17,7 +17,9 @@ def documents_of(results: Sequence[Outcome]) -> np.ndarray:
     """The number of each mention's document, in the order of mentions: (m,) int64."""
     numbers: dict[int, int] = {}
     docs = (id(result.span.doc) for result in results if result.span is not None)
-    return np.array([numbers.setdefault(doc, len(numbers)) for doc in docs], dtype=np.int64)
+    return np.array(
+        [numbers.setdefault(doc, len(numbers)) for doc in docs], dtype=np.int64
+    )
 
 
 def bootstrap_counts(documents: int, samples: int = SAMPLES) -> np.ndarray:
@@ -35,7 +37,11 @@ def bootstrap_means(values: np.ndarray, documents: np.ndarray) -> np.ndarray:
 
 def accuracy_interval(results: Sequence[Outcome]) -> tuple[float, float] | None:
     """The 95 % bootstrap interval of accuracy over documents; None with fewer than two."""
-    gold = [outcome for outcome in results if outcome.gold is not None and outcome.span is not None]
+    gold = [
+        outcome
+        for outcome in results
+        if outcome.gold is not None and outcome.span is not None
+    ]
     documents = documents_of(gold)
     if not documents.any():
         return None
@@ -67,14 +73,18 @@ def standard_errors(results: Sequence[Outcome], seen: Seen) -> dict[str, float]:
         _change(right & mask, mask, documents)
         for mask in (has_entity & is_seen, has_entity & ~is_seen)
     ]
-    there = [changes_there for changes_there in changes_by_kind if changes_there is not None]
+    there = [
+        changes_there for changes_there in changes_by_kind if changes_there is not None
+    ]
     changes: dict[str, np.ndarray | None] = {
         "arbo_acc": _change(right & gold, gold, documents),
         "arbo_balanced_acc": np.mean(there, axis=0) if there else None,
         "arbo_acc_seen": changes_by_kind[0],
         "arbo_acc_unseen": changes_by_kind[1],
         "arbo_recall_at_1": _change(first & has_entity, has_entity, documents),
-        "nel_micro_f": _change(2.0 * (right & has_entity), 1.0 * linked + has_entity, documents),
+        "nel_micro_f": _change(
+            2.0 * (right & has_entity), 1.0 * linked + has_entity, documents
+        ),
     }
     return {
         name: float(np.sqrt((change**2).sum()))
@@ -83,7 +93,9 @@ def standard_errors(results: Sequence[Outcome], seen: Seen) -> dict[str, float]:
     }
 
 
-def _change(counted: np.ndarray, weights: np.ndarray, documents: np.ndarray) -> np.ndarray | None:
+def _change(
+    counted: np.ndarray, weights: np.ndarray, documents: np.ndarray
+) -> np.ndarray | None:
     """The change that each document makes to a ratio of sums: (documents,), or None.
 
     counted, weights: (m,), the terms of the sums.

@@ -109,10 +109,16 @@ def wrong_links(linker: ArboLinker, results: Iterable[Outcome]) -> list[WrongLin
     linker: What linked them. Its knowledge base is as it was.
     results: Outcomes with their spans.
     """
-    wrong = [outcome for outcome in results if outcome.gold is not None and not outcome.is_correct]
+    wrong = [
+        outcome
+        for outcome in results
+        if outcome.gold is not None and not outcome.is_correct
+    ]
     titles = _titles(linker, wrong)
     seen = seen_by(linker).ids
-    owners = _owners(linker, [outcome.span.text for outcome in wrong if outcome.span is not None])
+    owners = _owners(
+        linker, [outcome.span.text for outcome in wrong if outcome.span is not None]
+    )
     links = [_wrong_link(linker, outcome, titles, seen, owners) for outcome in wrong]
     return sorted(links, key=lambda link: -link.confidence)
 
@@ -120,7 +126,11 @@ def wrong_links(linker: ArboLinker, results: Iterable[Outcome]) -> list[WrongLin
 def _titles(linker: ArboLinker, wrong: Sequence[Outcome]) -> dict[str, str]:
     """The titles of gold and predicted entities by id. Ids without an entity are left out."""
     ids = sorted(
-        {kb_id for outcome in wrong for kb_id in (*(outcome.gold or ()), outcome.predicted or NIL)}
+        {
+            kb_id
+            for outcome in wrong
+            for kb_id in (*(outcome.gold or ()), outcome.predicted or NIL)
+        }
     )
     positions = linker.kb.entities.positions_of(ids).tolist()
     entities = linker.kb.entities.at_all(p for p in positions if p >= 0)
@@ -129,7 +139,9 @@ def _titles(linker: ArboLinker, wrong: Sequence[Outcome]) -> dict[str, str]:
 
 def _owners(linker: ArboLinker, texts: Iterable[str]) -> dict[str, AbstractSet[str]]:
     names = linker.kb.entities.with_names(sorted({folded(text) for text in texts}))
-    ids = linker.kb.entities.ids_at(sorted({p for group in names.values() for p in group}))
+    ids = linker.kb.entities.ids_at(
+        sorted({p for group in names.values() for p in group})
+    )
     return {name: {ids[p] for p in group} for name, group in names.items()}
 
 
@@ -143,13 +155,16 @@ def _wrong_link(
     assert outcome.span is not None and outcome.gold is not None
     link = outcome.link or Link(NIL, 0.0)
     predicted = outcome.predicted or NIL
-    ranks = [list(link.ids).index(kb_id) + 1 for kb_id in outcome.gold if kb_id in link.ids]
+    ranks = [
+        list(link.ids).index(kb_id) + 1 for kb_id in outcome.gold if kb_id in link.ids
+    ]
     rank = min(ranks, default=0)
     present = [kb_id for kb_id in outcome.gold if kb_id in titles]
     text = outcome.span.text
     other_owners = owners.get(folded(text), set()) - set(outcome.gold)
     traits = {
-        ABBREVIATION: bool(_ABBREVIATION.fullmatch(text)) and sum(map(str.isupper, text)) > 1,
+        ABBREVIATION: bool(_ABBREVIATION.fullmatch(text))
+        and sum(map(str.isupper, text)) > 1,
         UNSEEN: bool(seen and present and not seen & set(present)),
         AMBIGUOUS: bool(other_owners and outcome.gold),
     }
@@ -170,7 +185,11 @@ def _wrong_link(
         outcome.label,
         outcome.gold,
         predicted,
-        {kb_id: titles[kb_id] for kb_id in (*outcome.gold, predicted) if kb_id in titles},
+        {
+            kb_id: titles[kb_id]
+            for kb_id in (*outcome.gold, predicted)
+            if kb_id in titles
+        },
         link,
         kind,
         tuple(trait for trait in TRAITS if traits[trait]),

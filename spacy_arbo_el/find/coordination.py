@@ -57,7 +57,8 @@ class Coordinations:
         self.borders = {
             starts[match.end()]: match[0]
             for match in _BETWEEN.finditer(text)
-            if match.end() in starts and starts[match.end()] - 1 == ends.get(match.start())
+            if match.end() in starts
+            and starts[match.end()] - 1 == ends.get(match.start())
         }
         self.starts = starts
         self.ends = ends
@@ -75,12 +76,16 @@ class Coordinations:
         todo = [shared for place in sorted(taken) for shared in self._beside(place)]
         while todo:
             matched: dict[tuple[int, bool], tuple[Shared, int, float]] = {}
-            matches = nearest_names([shared.words(self.units) for shared in todo], index, least)
+            matches = nearest_names(
+                [shared.words(self.units) for shared in todo], index, least
+            )
             for shared, (name, similarity) in zip(todo, matches):
                 border = shared.end if shared.is_before else shared.first
                 # The longest part comes first.
                 if name >= 0:
-                    matched.setdefault((border, shared.is_before), (shared, name, similarity))
+                    matched.setdefault(
+                        (border, shared.is_before), (shared, name, similarity)
+                    )
             todo = []
             for shared, name, similarity in matched.values():
                 place = self.units[shared.first].start, self.units[shared.end - 1].end
@@ -89,18 +94,26 @@ class Coordinations:
                     yield place, name, similarity
                     todo += self._further(shared)
 
-    def inverted(self, index: WordIndex, least: float) -> Iterator[tuple[Place, int, float]]:
+    def inverted(
+        self, index: WordIndex, least: float
+    ) -> Iterator[tuple[Place, int, float]]:
         """Yield the places of names with a part behind a comma: "cancer, breast"."""
         units = self.units
         places = []
         for border, sign in self.borders.items():
-            first = bisect_left(units, units[border - 1].group, key=attrgetter("group"))
+            first = bisect_left(
+                units, units[border - 1].group, key=attrgetter("group")
+            )
             end = bisect_right(units, units[border].group, key=attrgetter("group"))
             is_list = first in self.borders or end in self.borders
-            is_pair = sign.strip() == "," and first < border < end <= first + 2 * MOST_WORDS
+            is_pair = (
+                sign.strip() == "," and first < border < end <= first + 2 * MOST_WORDS
+            )
             if is_pair and not is_list:
                 places.append((first, border, end))
-        windows = [[*units[border:end], *units[first:border]] for first, border, end in places]
+        windows = [
+            [*units[border:end], *units[first:border]] for first, border, end in places
+        ]
         for (first, _, end), (name, similarity) in zip(
             places, nearest_names(windows, index, least)
         ):
@@ -122,7 +135,9 @@ class Coordinations:
         if last + 1 in self.borders:
             for count in range(len(words) - 1, 0, -1):
                 before, after = words[count - 1 : count + 1]
-                is_joined = JOINING.intersection(self.text[before.end : after.start].split())
+                is_joined = JOINING.intersection(
+                    self.text[before.end : after.start].split()
+                )
                 yield from self._behind(last + 1, words[:count], bool(is_joined))
 
     def _further(self, shared: Shared) -> Iterator[Shared]:
@@ -137,7 +152,9 @@ class Coordinations:
             if self._is_together(first, end):
                 yield Shared(first, end, shared, True)
 
-    def _behind(self, first: int, shared: tuple[Unit, ...], is_joined: bool) -> Iterator[Shared]:
+    def _behind(
+        self, first: int, shared: tuple[Unit, ...], is_joined: bool
+    ) -> Iterator[Shared]:
         for end in range(min(first + MOST_WORDS, len(self.units)), first, -1):
             words = self.units[first:end]
             is_symbol = all(unit.end - unit.start <= LONGEST_SYMBOL for unit in words)
@@ -146,7 +163,9 @@ class Coordinations:
 
     def _has_other_words(self, shared: Shared, name: Sequence[Unit]) -> bool:
         in_name = {unit.words for unit in name}
-        return any(unit.words not in in_name for unit in self.units[shared.first : shared.end])
+        return any(
+            unit.words not in in_name for unit in self.units[shared.first : shared.end]
+        )
 
     def _is_together(self, first: int, end: int) -> bool:
         is_divided = any(number in self.borders for number in range(first + 1, end))

@@ -16,7 +16,13 @@ from ..corpora.annotated import LABEL
 from ..kb.entity import Entity
 from ..mentions.getters import FOUND_AS, SpanGetter, set_mentions
 from ..names.folding import Letters, fold, shape, with_whole_words
-from ..names.spellings import folded, is_accented, with_pairs, without_accents, written_forms
+from ..names.spellings import (
+    folded,
+    is_accented,
+    with_pairs,
+    without_accents,
+    written_forms,
+)
 from ..names.words import MIN_PLURAL, plural, singular, words_of
 from .edges import without_markup
 from .ordinary import is_other_thing
@@ -160,7 +166,9 @@ class Dictionary:
         places = list(numbers)
         chosen = best_without_overlaps(places, [end - start for start, end in places])
         borders.split({offset for row in chosen for offset in places[row]})
-        return [Hit(*borders.tokens(*places[row]), numbers[places[row]]) for row in chosen]
+        return [
+            Hit(*borders.tokens(*places[row]), numbers[places[row]]) for row in chosen
+        ]
 
     def places(self, borders: Borders) -> dict[tuple[int, int], int]:
         """The places of names in a text, with the numbers of the names; they may overlap."""
@@ -176,7 +184,9 @@ class Dictionary:
                 places = {**self._places(borders, text, letters), **places}
         return places
 
-    def _places(self, borders: Borders, text: str, letters: Letters) -> dict[tuple[int, int], int]:
+    def _places(
+        self, borders: Borders, text: str, letters: Letters
+    ) -> dict[tuple[int, int], int]:
         """The places of names in a text whose letters are read in one way."""
         folded = fold(text, letters=letters)
         places: dict[tuple[int, int], int] = {}
@@ -184,7 +194,9 @@ class Dictionary:
             folded.text, overlapping=True
         ):
             place = folded.original(start, end)
-            if place is None or not folded.is_name(start, end, text[place[1] : place[1] + 1]):
+            if place is None or not folded.is_name(
+                start, end, text[place[1] : place[1] + 1]
+            ):
                 continue
             if not borders.may_be_name(*place):
                 continue
@@ -212,7 +224,9 @@ class FindsNames(Protocol):
         ...
 
 
-def mark_names(doc: Doc, finder: FindsNames, getter: SpanGetter, overwrite: bool = True) -> Doc:
+def mark_names(
+    doc: Doc, finder: FindsNames, getter: SpanGetter, overwrite: bool = True
+) -> Doc:
     """Set the names of a document as its mentions.
 
     The label of a mention is the first type of the first entity of that name.
@@ -230,7 +244,9 @@ def mark_names(doc: Doc, finder: FindsNames, getter: SpanGetter, overwrite: bool
         key = getter.spans_key
         earlier_spans = list(doc.ents if key is None else doc.spans.get(key, ()))
         taken = {token.i for span in earlier_spans for token in span}
-        free = (span for span in spans if taken.isdisjoint(range(span.start, span.end)))
+        free = (
+            span for span in spans if taken.isdisjoint(range(span.start, span.end))
+        )
         spans = [*earlier_spans, *free]
     set_mentions(doc, spans, getter)
     return doc
@@ -264,7 +280,9 @@ def _with_symbols(names: dict[str, Name], titles: Container[str]) -> dict[str, N
     }
     as_written = {key: name for key, name in names.items() if key not in symbols}
     as_written.update(
-        (key.upper(), names[key]._replace(text=key.upper())) for key in names if key in symbols
+        (key.upper(), names[key]._replace(text=key.upper()))
+        for key in names
+        if key in symbols
     )
     return as_written
 

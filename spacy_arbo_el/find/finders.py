@@ -89,7 +89,10 @@ class ArboNames:
             nonlocal of_own
             here = pipeline_ref()
             pipelines = (here, *made_for)
-            nlp = next((pipeline for pipeline in pipelines if _is_in(names, pipeline, vocab)), here)
+            nlp = next(
+                (pipeline for pipeline in pipelines if _is_in(names, pipeline, vocab)),
+                here,
+            )
             if nlp is None and of_own is not None:
                 return of_own
             next_linker = _linker_after(names, nlp, linker)
@@ -101,11 +104,15 @@ class ArboNames:
 
     def __call__(self, doc: Doc) -> Doc:
         linker = self._find_linker(self, doc.vocab)
-        if not linker.kb.guard.is_reading:  # by a thread that is linking, whose entities stay
+        if (
+            not linker.kb.guard.is_reading
+        ):  # by a thread that is linking, whose entities stay
             linker.kb.reload_if_changed()
         if not len(linker.kb):
             warn_once(Warnings.W548.format(name=linker.name))
-        return mark_names(doc, self._finder(linker), linker.mentions.getter, self.overwrite)
+        return mark_names(
+            doc, self._finder(linker), linker.mentions.getter, self.overwrite
+        )
 
     def __reduce__(self) -> tuple[Callable[..., "ArboNames"], tuple[Any, ...]]:
         # For nlp.pipe(n_process=2). The linker is pickled once, with the same pipeline.
@@ -120,11 +127,15 @@ class ArboNames:
             return self._built.get(
                 "names",
                 (kb, kb.edits),
-                lambda: kind.of(linker.vocab, self.stop_words, kb.entities, self.top_terms),
+                lambda: kind.of(
+                    linker.vocab, self.stop_words, kb.entities, self.top_terms
+                ),
             )
 
 
-def _names_of_linker(stop_words: Container[str], linker: ArboLinker, *settings: Any) -> ArboNames:
+def _names_of_linker(
+    stop_words: Container[str], linker: ArboLinker, *settings: Any
+) -> ArboNames:
     return ArboNames(stop_words, lambda names, vocab: linker, *settings)
 
 
@@ -135,9 +146,13 @@ def _is_in(names: ArboNames, nlp: Language | None, vocab: Vocab | None) -> bool:
     return any(pipe is names for _, pipe in nlp.components)
 
 
-def _linker_after(names: ArboNames, nlp: Language | None, linker_name: str | None) -> ArboLinker:
+def _linker_after(
+    names: ArboNames, nlp: Language | None, linker_name: str | None
+) -> ArboLinker:
     components = [] if nlp is None else nlp.components
-    linkers = [(name, pipe) for name, pipe in components if isinstance(pipe, ArboLinker)]
+    linkers = [
+        (name, pipe) for name, pipe in components if isinstance(pipe, ArboLinker)
+    ]
     named = [pipe for name, pipe in linkers if name == linker_name]
     behind = dropwhile(lambda named_pipe: named_pipe[1] is not names, components)
     after = [pipe for _, pipe in behind if isinstance(pipe, ArboLinker)]
@@ -160,7 +175,9 @@ def make_finder(nlp: Language, linker: ArboLinker, find: str) -> Finder | None:
         return _finder_of_pipeline(nlp, linker)
     if find == "names":
         names = NearNames.of(nlp.vocab, nlp.Defaults.stop_words, linker.kb.entities)
-        return lambda docs: (mark_names(doc, names, linker.mentions.getter) for doc in docs)
+        return lambda docs: (
+            mark_names(doc, names, linker.mentions.getter) for doc in docs
+        )
     return _finder_of_other(nlp, linker, find)
 
 
@@ -170,7 +187,9 @@ def finder_of_missing(nlp: Language, linker: ArboLinker) -> Finder | None:
     None where the pipeline does not have it before the linker.
     """
     pipes = [pipe for _, pipe in nlp.pipeline]
-    names = [pipe for pipe in pipes[: pipes.index(linker)] if isinstance(pipe, ArboNames)]
+    names = [
+        pipe for pipe in pipes[: pipes.index(linker)] if isinstance(pipe, ArboNames)
+    ]
     getter = linker.mentions.getter
 
     def find(docs: Iterable[Doc]) -> Iterator[Doc]:
@@ -203,7 +222,9 @@ def _finder_of_other(nlp: Language, linker: ArboLinker, name: str) -> Finder:
             if doc_id:
                 doc.user_data["doc_id"] = doc_id
             spans = parsed.spans.get(getter.spans_key or "", parsed.ents)
-            copies = [Span(doc, span.start, span.end, label=span.label_) for span in spans]
+            copies = [
+                Span(doc, span.start, span.end, label=span.label_) for span in spans
+            ]
             set_mentions(doc, copies, getter)
             yield doc
 

@@ -89,7 +89,9 @@ class NearNames:
             for text in dict.fromkeys((*bare_forms(name), *short_names(name)))
             if is_usable(text, stop_words)
         ]
-        owners = np.array([*range(len(forms)), *(number for number, _ in bare)], dtype=np.int64)
+        owners = np.array(
+            [*range(len(forms)), *(number for number, _ in bare)], dtype=np.int64
+        )
         of_entities: dict[str, list[str]] = {}
         for text, kb_id, _ in dictionary.names:
             if kb_id is not None:
@@ -97,7 +99,9 @@ class NearNames:
         names = [*forms, *(text for _, text in bare)]
         index = WordIndex.of(names, stop_words, of_entities.values())
         single = [text if len(text.split()) == 1 else "" for _, text in bare]
-        joints = frozenset(joint for name in forms for joint in joints_of(name, stop_words))
+        joints = frozenset(
+            joint for name in forms for joint in joints_of(name, stop_words)
+        )
         general = frozenset() if top_terms else index.general
         bare_words = [*([""] * len(forms)), *single]
         return cls(dictionary, index, owners, bare_words, joints, general)
@@ -119,7 +123,8 @@ class NearNames:
             if not self._is_general(borders.text[slice(*place)])
         }
         text = with_whole_words(
-            without_markup(borders.text), lambda word: normal_word(word) in self.index.numbers
+            without_markup(borders.text),
+            lambda word: normal_word(word) in self.index.numbers,
         )
         units = read_units(text, self.dictionary.stop_words, SHORT, self.joints)
         for place, near in self._near(borders, text, units).items():
@@ -136,14 +141,18 @@ class NearNames:
                 read_as = _in_case_of(text[slice(*place)], self.names[number].text)
                 weighted[place] = Found(weight, number, read_as)
         places = list(weighted)
-        chosen = best_without_overlaps(places, [weighted[place].weight for place in places])
+        chosen = best_without_overlaps(
+            places, [weighted[place].weight for place in places]
+        )
         borders.split({offset for number in chosen for offset in places[number]})
         return [
             Hit(*borders.tokens(*places[number]), *weighted[places[number]][1:])
             for number in chosen
         ]
 
-    def _is_inverted(self, text: str, match: tuple[tuple[int, int], int, float]) -> bool:
+    def _is_inverted(
+        self, text: str, match: tuple[tuple[int, int], int, float]
+    ) -> bool:
         """Return whether a comma is in the place of another order of words, or of "of"."""
         name = self.names[int(self.owners[match[1]])].text
         stop_words = self.dictionary.stop_words
@@ -182,12 +191,18 @@ class NearNames:
             ):
                 continue
             # "The group Velmo" is no other order of "Velmo Group".
-            if begins_with_firm_word(text[start:end]) and not begins_with_firm_word(name):
+            if begins_with_firm_word(text[start:end]) and not begins_with_firm_word(
+                name
+            ):
                 continue
-            if borders.may_be_name(start, end) and not differ_in_prefixes(text[start:end], name):
+            if borders.may_be_name(start, end) and not differ_in_prefixes(
+                text[start:end], name
+            ):
                 is_other_form = self._is_other_form(text[start:end], row)
                 read_as = _in_case_of(text[start:end], name) if is_other_form else ""
-                weighted[start, end] = Found((end - start) * similarity, number, read_as)
+                weighted[start, end] = Found(
+                    (end - start) * similarity, number, read_as
+                )
         return weighted
 
     def _is_other_form(self, text: str, row: int) -> bool:
@@ -219,7 +234,9 @@ class NearNames:
             return False
         is_misspelled = similarity < RELATED - ROUNDING
         # With another letter a short word is another word: "scurfy" is no "scurvy".
-        if is_misspelled and (len(text) < MIN_ALONE or text.lower() in english_words()):
+        if is_misspelled and (
+            len(text) < MIN_ALONE or text.lower() in english_words()
+        ):
             return False
         return text.isupper() or not is_exact(name)
 

@@ -24,7 +24,9 @@ _GAP = re.compile(r"(?<!\W)\W*\Z")
 _ENDS_SENTENCE = re.compile(r"[.!?:]\W|\n\s*\n|\A[^\n]*\n\W*[-*\u2022]")
 
 
-def is_other_thing(text: str, start: int, end: int, name: str, stop_words: Container[str]) -> bool:
+def is_other_thing(
+    text: str, start: int, end: int, name: str, stop_words: Container[str]
+) -> bool:
     """Return whether a name is an ordinary word in its place, or a legal form.
 
     An ordinary word is "IMPACT" in text in capitals, and "Impact" in a heading or at the beginning

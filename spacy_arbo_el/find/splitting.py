@@ -56,8 +56,16 @@ class Borders:
         if before in SPLITTING or after in SPLITTING:
             return True
         if ends:
-            return is_edge(before, after, self.text[offset + 1 : offset + 3], token.text, True)
-        return is_edge(after, before, self.text[max(offset - 2, 0) : offset - 1], token.text, False)
+            return is_edge(
+                before, after, self.text[offset + 1 : offset + 3], token.text, True
+            )
+        return is_edge(
+            after,
+            before,
+            self.text[max(offset - 2, 0) : offset - 1],
+            token.text,
+            False,
+        )
 
     def _is_in_address(self, offset: int) -> bool:
         number = bisect_left(self.addresses, (offset,)) - 1
@@ -73,7 +81,11 @@ class Borders:
             self.text[start].isupper() and " " in self.text[start:end]
         ):
             return False
-        return start not in self.prefixes and self._may_be(start, False) and self._may_be(end, True)
+        return (
+            start not in self.prefixes
+            and self._may_be(start, False)
+            and self._may_be(end, True)
+        )
 
     def tokens(self, start: int, end: int) -> tuple[int, int]:
         """The token at which a stretch begins, and the one behind it. It has whole tokens."""
@@ -124,7 +136,9 @@ class Borders:
             for number, of_token in cuts.items():
                 _split(retokenizer, doc[number], of_token)
         for key, (name, attrs, places) in groups.items():
-            spans = [span for span in starmap(doc.char_span, places) if span is not None]
+            spans = [
+                span for span in starmap(doc.char_span, places) if span is not None
+            ]
             doc.spans[key] = SpanGroup(doc, name=name, attrs=attrs, spans=spans)
         self._read_tokens()
 
@@ -132,16 +146,31 @@ class Borders:
 def _split(retokenizer: Any, token: Token, offsets: list[int]) -> None:
     edges = [0, *(offset - token.idx for offset in offsets), len(token)]
     pieces = [token.text[start:end] for start, end in pairwise(edges)]
-    same = {"POS": token.pos, "TAG": token.tag, "DEP": token.dep, "MORPH": str(token.morph)}
+    same = {
+        "POS": token.pos,
+        "TAG": token.tag,
+        "DEP": token.dep,
+        "MORPH": str(token.morph),
+    }
     same.update({"ENT_TYPE": token.ent_type, "ENT_KB_ID": token.ent_kb_id})
     attrs = {name: [value] * len(pieces) for name, value in same.items()}
     attrs["SENT_START"] = [int(bool(token.is_sent_start)), *([0] * (len(pieces) - 1))]
     head = (token, 0) if token.head == token else token.head
-    retokenizer.split(token, pieces, [head, *([(token, 0)] * (len(pieces) - 1))], attrs=attrs)
+    retokenizer.split(
+        token, pieces, [head, *([(token, 0)] * (len(pieces) - 1))], attrs=attrs
+    )
 
 
 def _place(span: Span) -> tuple[int, int, int, int, None, str, int]:
-    return span.start_char, span.end_char, span.label, span.kb_id, None, "strict", span.id
+    return (
+        span.start_char,
+        span.end_char,
+        span.label,
+        span.kb_id,
+        None,
+        "strict",
+        span.id,
+    )
 
 
 def _is_unspaced(char: str) -> bool:

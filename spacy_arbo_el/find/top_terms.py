@@ -35,9 +35,13 @@ class TopTerms:
         """The ids of the entities that half of the others stand below: "disease"."""
         step = len(self._parents) // MOST_LOOKED_UP + 1
         looked_up = list(self._parents)[::step]
-        below = Counter(top for entity_id in looked_up for top in self._above(entity_id))
+        below = Counter(
+            top for entity_id in looked_up for top in self._above(entity_id)
+        )
         least = SHARE * max(self._total - 1, MIN_ENTITIES) / step
-        return frozenset(entity_id for entity_id, count in below.items() if count >= least)
+        return frozenset(
+            entity_id for entity_id, count in below.items() if count >= least
+        )
 
     def words(self) -> frozenset[str]:
         """The names, folded, that are the type of half of the entities, and their plurals."""

@@ -85,11 +85,15 @@ def read_units(
             continue
         # The ending of a genitive is no part of a name that ends there.
         end = start + len(word)
-        units.append(Unit(start, end, (normal_word(word),), group, len(word) <= short, joint))
+        units.append(
+            Unit(start, end, (normal_word(word),), group, len(word) <= short, joint)
+        )
     return units
 
 
-def _joint(units: Sequence[Unit], gap: str, word: str, joints: Container[Joint]) -> Joint | None:
+def _joint(
+    units: Sequence[Unit], gap: str, word: str, joints: Container[Joint]
+) -> Joint | None:
     """The joint of the last unit and a word, where it is one of these."""
     sign = sign_of(gap)
     if not units or not sign:
@@ -146,10 +150,14 @@ def _words_of_kinds(
     kinds: Sequence[tuple[str, ...]], index: WordIndex
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The words of names that units stand for: see the last fields of ``WordWindows``."""
-    matches_of_words = [[pair for word in words for pair in index.matches(word)] for words in kinds]
+    matches_of_words = [
+        [pair for word in words for pair in index.matches(word)] for words in kinds
+    ]
     flat = [pair for pairs in matches_of_words for pair in pairs]
     return (
-        offsets_of(np.array([len(pairs) for pairs in matches_of_words], dtype=np.int64)),
+        offsets_of(
+            np.array([len(pairs) for pairs in matches_of_words], dtype=np.int64)
+        ),
         np.array([number for number, _ in flat], dtype=np.int64),
         np.array([similarity for _, similarity in flat], dtype=np.float32),
         np.array([len(words) for words in kinds], dtype=np.int64),
@@ -157,7 +165,10 @@ def _words_of_kinds(
 
 
 def _candidates(
-    units: Sequence[Unit], kind: np.ndarray, words: tuple[np.ndarray, ...], index: WordIndex
+    units: Sequence[Unit],
+    kind: np.ndarray,
+    words: tuple[np.ndarray, ...],
+    index: WordIndex,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The windows that begin and end with a word of a name, and have one that tells.
 
@@ -170,7 +181,9 @@ def _candidates(
     in_names = (np.diff(words[0]) > 0)[kind]
     group = np.array([unit.group for unit in units], dtype=np.int64)
     short = np.array([unit.is_short for unit in units], dtype=bool)
-    telling = offsets_of(np.array([_tells(unit, index) for unit in units], dtype=np.int64))
+    telling = offsets_of(
+        np.array([_tells(unit, index) for unit in units], dtype=np.int64)
+    )
     first = np.flatnonzero(in_names)
     key = np.zeros(len(first), dtype=np.uint64)
     windows_by_length = []
@@ -199,7 +212,9 @@ def _tells(unit: Unit, index: WordIndex) -> bool:
     )
 
 
-def best_without_overlaps(places: Sequence[tuple[int, int]], weights: Sequence[float]) -> list[int]:
+def best_without_overlaps(
+    places: Sequence[tuple[int, int]], weights: Sequence[float]
+) -> list[int]:
     """Choose the places that do not overlap and have the largest sum of weights.
 
     This is weighted interval scheduling, by dynamic programming over the ends. Of equal sums the
@@ -209,7 +224,9 @@ def best_without_overlaps(places: Sequence[tuple[int, int]], weights: Sequence[f
     weights: Positive.
     RETURNS: The numbers of those chosen, in order of their places.
     """
-    order = sorted(range(len(places)), key=lambda number: (places[number][1], places[number][0]))
+    order = sorted(
+        range(len(places)), key=lambda number: (places[number][1], places[number][0])
+    )
     ends = [places[number][1] for number in order]
     # The best of the first places: the sum, and how few places.
     best: list[tuple[float, int]] = [(0.0, 0)]

@@ -15,7 +15,13 @@ from ..discovery.grouping import Discovery
 from ..linker import ArboLinker, linkers_of
 from ..linking.stages import LinkingStages
 from ..linking.thresholds import LabelThresholds
-from ..mentions.labels import Identity, annotated_batches, gold_positions, identities_of, is_gold
+from ..mentions.labels import (
+    Identity,
+    annotated_batches,
+    gold_positions,
+    identities_of,
+    is_gold,
+)
 from ..mentions.record import MentionBatch
 from ..ranking.ranker_fit import FOLDS, folds_of
 from ..ranking.ranking import AnnotatedMentions, Ranking, Reranker
@@ -55,7 +61,9 @@ class HeldOutFit(NamedTuple):
     without: list[Fit]
 
 
-def annotated_mentions(stages: LinkingStages, docs: Iterable[Doc]) -> AnnotatedMentions | None:
+def annotated_mentions(
+    stages: LinkingStages, docs: Iterable[Doc]
+) -> AnnotatedMentions | None:
     """The annotated mentions of documents, searched; None if there are none."""
     batches: list[MentionBatch] = []
     neighbours: list[Neighbours] = []
@@ -68,13 +76,17 @@ def annotated_mentions(stages: LinkingStages, docs: Iterable[Doc]) -> AnnotatedM
     if not batches:
         return None
     batch = MentionBatch.concat(batches)
-    gold = gold_positions(stages.datastore.kb, [record.kb_ids for record in batch.records])
+    gold = gold_positions(
+        stages.datastore.kb, [record.kb_ids for record in batch.records]
+    )
     return AnnotatedMentions(batch, Neighbours.concat(neighbours), gold, identities)
 
 
 def annotated_docs(linker: ArboLinker, docs: Iterable[Doc]) -> list[Doc]:
     """The documents with an annotated mention."""
-    return [doc for doc in docs if any(span.kb_id for span in linker.mentions.getter(doc))]
+    return [
+        doc for doc in docs if any(span.kb_id for span in linker.mentions.getter(doc))
+    ]
 
 
 def divided(items: Sequence[T], folds: int) -> Iterator[tuple[list[T], list[T]]]:
@@ -84,7 +96,10 @@ def divided(items: Sequence[T], folds: int) -> Iterator[tuple[list[T], list[T]]]
     """
     fold_items = [list(items[i::folds]) for i in range(folds)]
     for i, held_out in enumerate(fold_items):
-        yield [item for j, fold in enumerate(fold_items) if j != i for item in fold], held_out
+        yield (
+            [item for j, fold in enumerate(fold_items) if j != i for item in fold],
+            held_out,
+        )
 
 
 def fit_calibration(
@@ -146,9 +161,16 @@ def fit_folds(
         fold_of = documents % folds if folds else folds_of(documents)
         # What rerankers look at beside the mentions is fitted on all of them.
         context = _with_evidence(stages, mentions).context
-        log.info("Fitting on %d mentions, and without each of %d parts", len(documents), folds)
+        log.info(
+            "Fitting on %d mentions, and without each of %d parts",
+            len(documents),
+            folds,
+        )
         rerankers = stages.reranker.fit(mentions, context, fold_of, folds or FOLDS)
-        used = [mentions, *(mentions.take(np.flatnonzero(fold_of != n)) for n in range(folds))]
+        used = [
+            mentions,
+            *(mentions.take(np.flatnonzero(fold_of != n)) for n in range(folds)),
+        ]
         curves = [
             _fit_edges(replace(_with_evidence(stages, seen), reranker=reranker), seen)
             for seen, reranker in zip(used, rerankers)
@@ -158,7 +180,9 @@ def fit_folds(
         return HeldOutFit(fits[0], fits[1:])
 
 
-def _with_evidence(stages: LinkingStages, mentions: AnnotatedMentions) -> LinkingStages:
+def _with_evidence(
+    stages: LinkingStages, mentions: AnnotatedMentions
+) -> LinkingStages:
     calibration = fit_evidence(mentions.neighbours, mentions.gold, stages.calibration)
     return replace(stages, calibration=calibration)
 
@@ -171,19 +195,25 @@ def _fit_edges(stages: LinkingStages, mentions: AnnotatedMentions) -> Calibratio
     stages = _with_curve(stages, "mention", edges)
     similarity = stages.datastore.settings.similarity
     if stages.discovery is not None:
-        edges = same_entity_edges(stages.discovery, batch.encoded, similarity, identities)
+        edges = same_entity_edges(
+            stages.discovery, batch.encoded, similarity, identities
+        )
         stages = _with_curve(stages, "same_new_entity", edges)
     return stages.calibration
 
 
-def _with_curve(stages: LinkingStages, kind: str, edges: LabelledEdges) -> LinkingStages:
+def _with_curve(
+    stages: LinkingStages, kind: str, edges: LabelledEdges
+) -> LinkingStages:
     slope, _ = getattr(stages.calibration, kind)
     curve = fit_logistic(*edges) or fit_offset(*edges, slope)
     change: dict[str, Any] = {} if curve is None else {kind: curve}
     return replace(stages, calibration=replace(stages.calibration, **change))
 
 
-def fit_evidence(neighbours: Neighbours, gold: np.ndarray, calibration: Calibration) -> Calibration:
+def fit_evidence(
+    neighbours: Neighbours, gold: np.ndarray, calibration: Calibration
+) -> Calibration:
     """Fit the curves of texts and of exemplars on annotated mentions (Platt, 1999).
 
     Each is fitted on the nearest of its kind. A third curve, of the better evidence of a mention,
@@ -196,21 +226,34 @@ def fit_evidence(neighbours: Neighbours, gold: np.ndarray, calibration: Calibrat
         curve, and so do both where nothing is right.
     """
     before = calibration.entity, calibration.exemplar
-    nearest = [table.resized(1).scores for table in (neighbours.entities, neighbours.exemplars)]
-    owners = neighbours.entities.resized(1).ids, resized_table(neighbours.exemplar_entities, 1, -1)
+    nearest = [
+        table.resized(1).scores
+        for table in (neighbours.entities, neighbours.exemplars)
+    ]
+    owners = (
+        neighbours.entities.resized(1).ids,
+        resized_table(neighbours.exemplar_entities, 1, -1),
+    )
     scores = np.hstack(nearest).astype(np.float64)
     right = is_gold(np.hstack(owners), gold)
     kinds = np.flatnonzero(np.isfinite(scores).any(axis=0)).tolist()
     if not right.any():
         return calibration
     edges = {kind: (scores[:, kind], right[:, kind]) for kind in kinds}
-    fits = {k: fit_logistic(*edges[k]) or fit_offset(*edges[k], before[k][0]) for k in kinds}
+    fits = {
+        k: fit_logistic(*edges[k]) or fit_offset(*edges[k], before[k][0])
+        for k in kinds
+    }
     fitted = {k: curve for k, curve in fits.items() if curve is not None}
     curves = fitted if len(fitted) == len(kinds) else {k: before[k] for k in kinds}
-    log_odds = np.stack([curves[k][0] * scores[:, k] + curves[k][1] for k in kinds], axis=1)
+    log_odds = np.stack(
+        [curves[k][0] * scores[:, k] + curves[k][1] for k in kinds], axis=1
+    )
     best = log_odds.argmax(axis=1)[:, None]
     correct = np.take_along_axis(right[:, kinds], best, axis=1)
-    scale = fit_logistic(np.take_along_axis(log_odds, best, axis=1)[:, 0], correct[:, 0])
+    scale = fit_logistic(
+        np.take_along_axis(log_odds, best, axis=1)[:, 0], correct[:, 0]
+    )
     if scale is None:
         slope = before[kinds[0]][0] / curves[kinds[0]][0]
         scale = slope, before[kinds[0]][1] - slope * curves[kinds[0]][1]
@@ -221,10 +264,14 @@ def fit_evidence(neighbours: Neighbours, gold: np.ndarray, calibration: Calibrat
     return replace(calibration, **scaled)
 
 
-def mention_edges(ranking: Ranking, nearest: TopK, identities: Sequence[Identity]) -> LabelledEdges:
+def mention_edges(
+    ranking: Ranking, nearest: TopK, identities: Sequence[Identity]
+) -> LabelledEdges:
     """The edges between nearest mentions whose best candidates differ."""
     best = ranking.candidates.resized(1).ids[:, 0]
-    return _edges(nearest, nearest.valid & (best[:, None] != best[nearest.ids]), identities)
+    return _edges(
+        nearest, nearest.valid & (best[:, None] != best[nearest.ids]), identities
+    )
 
 
 def same_entity_edges(
@@ -243,7 +290,9 @@ def same_entity_edges(
     return _edges(nearest, keep, identities)
 
 
-def _edges(nearest: TopK, keep: np.ndarray, identities: Sequence[Identity]) -> LabelledEdges:
+def _edges(
+    nearest: TopK, keep: np.ndarray, identities: Sequence[Identity]
+) -> LabelledEdges:
     """The edges at which ``keep`` (m, k) is True; correct between mentions of the same entity."""
     pairs = zip(np.nonzero(keep)[0].tolist(), nearest.ids[keep].tolist())
     correct = [bool(identities[m] & identities[n]) for m, n in pairs]

@@ -51,9 +51,13 @@ class Calibrate:
     path: Path
     tune_by: str = ""
     # What was fitted last, and for which state of the linkers.
-    _last: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _last: dict[str, Any] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
     # The threshold that each linker began with.
-    _priors: dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _priors: dict[str, float] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         if self.tune_by:

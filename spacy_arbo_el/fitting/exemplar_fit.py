@@ -14,7 +14,9 @@ from ..retrieval.exemplars import ExemplarStore
 from .calibrate import HeldOutFit, annotated_mentions, divided
 
 
-def fit_beside_exemplars(linker: ArboLinker, docs: Sequence[Doc], fit: HeldOutFit) -> HeldOutFit:
+def fit_beside_exemplars(
+    linker: ArboLinker, docs: Sequence[Doc], fit: HeldOutFit
+) -> HeldOutFit:
     """The same fit, but with rerankers that have learned to rank beside exemplars.
 
     Each part is searched with the mentions of the other parts as exemplars, as new documents will
@@ -34,10 +36,13 @@ def fit_beside_exemplars(linker: ArboLinker, docs: Sequence[Doc], fit: HeldOutFi
             linker.refresh()
             mentions = annotated_mentions(linker.stages, held_out)
             context = linker.stages.context
-            labelled.append(None if mentions is None else reranker.labelled(mentions, context))
+            labelled.append(
+                None if mentions is None else reranker.labelled(mentions, context)
+            )
     for_all, *without = reranker.fit_folds(labelled, linker.stages.context)
     fits = [
-        fold_fit._replace(reranker=reranker) for fold_fit, reranker in zip(fit.without, without)
+        fold_fit._replace(reranker=reranker)
+        for fold_fit, reranker in zip(fit.without, without)
     ]
     return HeldOutFit(fit.whole._replace(reranker=for_all), fits)
 
@@ -62,7 +67,9 @@ def restored(linker: ArboLinker, docs: Sequence[Doc]) -> Iterator[None]:
     cfg = dict(linker.cfg)
     datastore = linker.datastore
     remaining = ExemplarStore().from_bytes(store.to_bytes())
-    remaining.remove(key for doc in docs for key in keys_of(linker.reader.all_mentions(doc)))
+    remaining.remove(
+        key for doc in docs for key in keys_of(linker.reader.all_mentions(doc))
+    )
     with datastore.editing():
         datastore.exemplars = remaining
         datastore.changed()

@@ -45,7 +45,9 @@ class FitResult:
         if self.comparison is None:
             return self.strategy
         console = Console(width=WIDTH, file=StringIO())
-        console.print(self.comparison.table(f"Held out: {self.comparison.folds} parts"))
+        console.print(
+            self.comparison.table(f"Held out: {self.comparison.folds} parts")
+        )
         return f"{console.file.getvalue()}{self.comparison.advice}"  # type: ignore[attr-defined]
 
 

@@ -42,17 +42,25 @@ def fit_held_out(
     """
     stages = stages or linker.caching_stages()
     folds = min(folds, len(docs)) if len(docs) > 1 else 0
-    fit = fit_folds(linker, docs, folds, stages=stages, from_scratch=from_scratch, done=done)
+    fit = fit_folds(
+        linker, docs, folds, stages=stages, from_scratch=from_scratch, done=done
+    )
     if not folds or not score or isinstance(linker.threshold, LabelThresholds):
         return fit
     sweeps = []
     for (_, held_out), fold_fit in zip(divided(docs, folds), fit.without):
-        sweeps.append(sweep_linking(linker, held_out, thresholds, fold_fit.within(stages)))
+        sweeps.append(
+            sweep_linking(linker, held_out, thresholds, fold_fit.within(stages))
+        )
         done()
-    sweeps_without = [[sweep for sweep in sweeps if sweep is not left_out] for left_out in sweeps]
+    sweeps_without = [
+        [sweep for sweep in sweeps if sweep is not left_out] for left_out in sweeps
+    ]
     chosen = [
         fold_fit._replace(threshold=_threshold(fold_sweeps, score, linker.threshold))
-        for fold_fit, fold_sweeps in zip([fit.whole, *fit.without], [sweeps, *sweeps_without])
+        for fold_fit, fold_sweeps in zip(
+            [fit.whole, *fit.without], [sweeps, *sweeps_without]
+        )
     ]
     return HeldOutFit(chosen[0], chosen[1:])
 

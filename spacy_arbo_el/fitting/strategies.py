@@ -65,7 +65,9 @@ class FitStrategy:
     def judged(self) -> np.ndarray:
         """(2, m) bool, whether each mention is linked, and whether to its entity."""
         linked = [outcome.predicted not in (None, NIL) for outcome in self.outcomes]
-        right = [bool(outcome.gold) and outcome.is_correct for outcome in self.outcomes]
+        right = [
+            bool(outcome.gold) and outcome.is_correct for outcome in self.outcomes
+        ]
         return np.array([linked, right], dtype=bool)
 
 
@@ -95,8 +97,12 @@ class FitComparison:
         return self._scored(self.by, counts.T.astype(np.float32)[documents])
 
     def _scored(self, by: str, weights: np.ndarray) -> np.ndarray:
-        linked, right = np.stack([strategy.judged for strategy in self.strategies], axis=1)
-        has_gold = np.array([bool(outcome.gold) for outcome in self.strategies[0].outcomes])
+        linked, right = np.stack(
+            [strategy.judged for strategy in self.strategies], axis=1
+        )
+        has_gold = np.array(
+            [bool(outcome.gold) for outcome in self.strategies[0].outcomes]
+        )
         return scores_of_links(linked, right, has_gold, weights)[CRITERIA[by]]
 
     @property
@@ -123,7 +129,9 @@ class FitComparison:
             reason = f"It has the best {SHOWN[self.by]}, and no simpler one is within its error"
         else:
             samples = self.samples()
-            low, high = 100 * np.quantile(samples[first] - samples[taken], [0.025, 0.975])
+            low, high = 100 * np.quantile(
+                samples[first] - samples[taken], [0.025, 0.975]
+            )
             reason = (
                 f"The {100 * (scores[first] - scores[taken]):.1f} points that "
                 f"{self.strategies[first].name} has more may be chance (95 %: {low:+.1f} to "
@@ -152,11 +160,21 @@ class FitComparison:
                 gain if number else "",
                 "–" if recall is None else f"{recall:.1%}",
                 f"{100 * error:.1f}",
-                "–" if strategy.threshold is None else shown_threshold(strategy.threshold),
+                "–"
+                if strategy.threshold is None
+                else shown_threshold(strategy.threshold),
             )
             rows.append((strategy.name, *cells))
         interval_of = f"95 % of {SHOWN[self.by]}"
-        columns = ("accuracy", "F1", interval_of, "gain (95 %)", "R@1", "ECE", "threshold")
+        columns = (
+            "accuracy",
+            "F1",
+            interval_of,
+            "gain (95 %)",
+            "R@1",
+            "ECE",
+            "threshold",
+        )
         return table_of_numbers(title, columns, rows)
 
 
@@ -184,9 +202,13 @@ def compare_strategies(
     bar = progress(2 * folds + 4, "Encoding", "step")
     with bar, keeping(linker), restored(linker, docs):
         in_order = [doc for _, held_out in divided(docs, folds) for doc in held_out]
-        outcomes_of[UNCHANGED] = _held_out(linker, linker.stages, in_order, linker.threshold)
+        outcomes_of[UNCHANGED] = _held_out(
+            linker, linker.stages, in_order, linker.threshold
+        )
         start_clock(bar, "Comparing strategies")
-        fit = fit_held_out(linker, docs, folds, CRITERIA[by], linker.stages, bar.update)
+        fit = fit_held_out(
+            linker, docs, folds, CRITERIA[by], linker.stages, bar.update
+        )
         beside = fit_beside_exemplars(linker, docs, fit)
         bar.update()
         for (training_docs, held_out), *fits in zip(
@@ -200,7 +222,9 @@ def compare_strategies(
     if train is not None:
         with progress(folds * SHARES, "Training", "step") as bar:
             for training_docs, held_out in divided(docs, folds):
-                nlp = trained_on(training_docs, by, lambda fold_docs: train(fold_docs, bar.update))
+                nlp = trained_on(
+                    training_docs, by, lambda fold_docs: train(fold_docs, bar.update)
+                )
                 trained = find_linker(nlp)
                 linked_after = trained.stages, held_out, trained.threshold
                 outcomes_of[TRAINED] += _held_out(trained, *linked_after)
@@ -230,7 +254,11 @@ def check_documents(linker: ArboLinker, docs: Sequence[Doc], by: str) -> list[Do
 
 
 def _linked_in_ways(
-    linker: ArboLinker, training_docs: Sequence[Doc], held_out: Sequence[Doc], fit: Fit, beside: Fit
+    linker: ArboLinker,
+    training_docs: Sequence[Doc],
+    held_out: Sequence[Doc],
+    fit: Fit,
+    beside: Fit,
 ) -> dict[str, list[Outcome]]:
     """Link a part by each strategy that needs a fit or exemplars. The linker gets exemplars.
 
@@ -241,7 +269,9 @@ def _linked_in_ways(
     outcomes_of = {CALIBRATED: _held_out(linker, calibrated, held_out, fit.threshold)}
     linker.feedback.add_exemplars(training_docs, unchanged.cache)
     outcomes_of[EXEMPLARS] = _held_out(linker, unchanged, held_out, linker.threshold)
-    outcomes_of[BOTH] = _held_out(linker, beside.within(unchanged), held_out, beside.threshold)
+    outcomes_of[BOTH] = _held_out(
+        linker, beside.within(unchanged), held_out, beside.threshold
+    )
     return outcomes_of
 
 
@@ -253,7 +283,9 @@ def _held_out(
     return [result for result in results if result.gold is not None]
 
 
-def apply(linker: ArboLinker, docs: Sequence[Doc], name: str, fit: HeldOutFit | None) -> None:
+def apply(
+    linker: ArboLinker, docs: Sequence[Doc], name: str, fit: HeldOutFit | None
+) -> None:
     """Use documents by a strategy that needs no training. The linker is changed.
 
     name: One of ``STRATEGIES``.
@@ -273,11 +305,13 @@ def trained_on(
     docs: At least two.
     """
     calibration_docs = list(docs[::CALIBRATED_SHARE])
-    training_docs = [doc for number, doc in enumerate(docs) if number % CALIBRATED_SHARE]
+    training_docs = [
+        doc for number, doc in enumerate(docs) if number % CALIBRATED_SHARE
+    ]
     nlp = train(training_docs)
     linker = find_linker(nlp)
-    fit_held_out(linker, calibration_docs, FOLDS, criterion(by), from_scratch=True).whole.install(
-        linker
-    )
+    fit_held_out(
+        linker, calibration_docs, FOLDS, criterion(by), from_scratch=True
+    ).whole.install(linker)
     linker.feedback.add_exemplars(calibration_docs)
     return nlp

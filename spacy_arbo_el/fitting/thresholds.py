@@ -14,7 +14,9 @@ from ..mentions.labels import annotated_batches, gold_positions, is_gold
 from ..mentions.record import MentionBatch, gold_ids
 
 # The probabilities that are tried.
-THRESHOLDS = np.concatenate([np.arange(0.0, 0.99, 0.01), [0.99, 0.995, 0.999]]).round(3)
+THRESHOLDS = np.concatenate([np.arange(0.0, 0.99, 0.01), [0.99, 0.995, 0.999]]).round(
+    3
+)
 # Bootstrap samples of the documents, which say how far a score can be by chance.
 SAMPLES = 200
 
@@ -71,7 +73,9 @@ def cautious_row(sweeps: Sequence[ThresholdSweep], score: Score, prior: float) -
     values = _values(score, judged, has_gold, np.ones((len(has_gold), 1)))[:, 0]
     best = middle_of_best(values)
     starts = np.cumsum([0, *(sweep.documents.max(initial=-1) + 1 for sweep in sweeps)])
-    documents = np.concatenate([sweep.documents + s for sweep, s in zip(sweeps, starts)])
+    documents = np.concatenate(
+        [sweep.documents + s for sweep, s in zip(sweeps, starts)]
+    )
     drawn = bootstrap_counts(int(documents.max()) + 1, SAMPLES).T.astype(np.float32)
     # (mentions, SAMPLES): how often each mention is in a sample.
     samples = _values(score, judged, has_gold, drawn[documents])
@@ -109,9 +113,14 @@ def sweep_linking(
     correct: list[np.ndarray] = []
     for spans in annotated_batches(stages.reader, docs):
         ranked = stages.rank(spans)
-        decided = [stages.decide(ranked, float(threshold)).entities for threshold in thresholds]
+        decided = [
+            stages.decide(ranked, float(threshold)).entities
+            for threshold in thresholds
+        ]
         entities = np.stack(decided)
-        gold = gold_positions(linker.kb, [record.kb_ids for record in ranked.batch.records])
+        gold = gold_positions(
+            linker.kb, [record.kb_ids for record in ranked.batch.records]
+        )
         linked.append(entities >= 0)
         correct.append(is_gold(entities.T, gold).T)
         batches.append(ranked.batch)
@@ -127,15 +136,24 @@ def sweep_linking(
     has_gold += [bool(gold_ids(span)) for span in discarded]
     judged = np.stack([np.hstack([*linked, never]), np.hstack([*correct, never])])
     rows = _rows(thresholds, judged, np.array(has_gold))
-    documents = np.append(batch.documents, batch.n_documents + np.arange(len(discarded)))
+    documents = np.append(
+        batch.documents, batch.n_documents + np.arange(len(discarded))
+    )
     return ThresholdSweep(rows, judged, np.array(has_gold), documents)
 
 
-def _rows(thresholds: np.ndarray, judged: np.ndarray, has_gold: np.ndarray) -> list[SweepRow]:
+def _rows(
+    thresholds: np.ndarray, judged: np.ndarray, has_gold: np.ndarray
+) -> list[SweepRow]:
     linked, correct = judged
     scores = scores_of_links(linked, correct, has_gold, np.ones((len(has_gold), 1)))
-    columns = {"threshold": thresholds, **{name: rows[:, 0] for name, rows in scores.items()}}
-    return [dict(zip(columns, row)) for row in zip(*(x.tolist() for x in columns.values()))]
+    columns = {
+        "threshold": thresholds,
+        **{name: rows[:, 0] for name, rows in scores.items()},
+    }
+    return [
+        dict(zip(columns, row)) for row in zip(*(x.tolist() for x in columns.values()))
+    ]
 
 
 def middle_of_best(values: np.ndarray) -> int:

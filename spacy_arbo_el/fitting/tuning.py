@@ -90,9 +90,15 @@ def as_csv(rows: Sequence[SweepRow]) -> str:
 def as_table(rows: Sequence[SweepRow], best: int) -> Table:
     """Some of the rows as a table for the terminal. The best one is marked."""
     columns = list(rows[0])
-    shown = {*np.linspace(0, len(rows) - 1, TABLE_ROWS).round().astype(int).tolist(), best}
+    shown = {
+        *np.linspace(0, len(rows) - 1, TABLE_ROWS).round().astype(int).tolist(),
+        best,
+    }
     cells = (
-        ("→" if number == best else "", *(f"{rows[number][column]:.4g}" for column in columns))
+        (
+            "→" if number == best else "",
+            *(f"{rows[number][column]:.4g}" for column in columns),
+        )
         for number in sorted(shown)
     )
     return table_of_numbers("λ for linking", columns, cells)

@@ -40,7 +40,9 @@ def cluster(
         keys = contract(graph, incoming(graph, largest), rootless=True)[0]["enters"]
         keys = keys[keys != NO_KEY]
     edges = keys & EDGE_MASK
-    return number_clusters(components(n_mentions, graph.source[edges], graph.target[edges]))
+    return number_clusters(
+        components(n_mentions, graph.source[edges], graph.target[edges])
+    )
 
 
 @numba_jit()

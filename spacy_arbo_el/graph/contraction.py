@@ -31,8 +31,14 @@ _DONE = -3
 _NODE = np.dtype(
     [
         # A list of the mention's own edges, lightest first. (Contracted nodes have none.)
-        ("key", np.int64),  # key of the first edge that is left, NO_KEY if there is none
-        ("second_key", np.int64),  # key of the original second edge, which often suffices
+        (
+            "key",
+            np.int64,
+        ),  # key of the first edge that is left, NO_KEY if there is none
+        (
+            "second_key",
+            np.int64,
+        ),  # key of the original second edge, which often suffices
         ("origin", np.int32),  # source of the first edge; negative for an entity
         ("second_origin", np.int32),  # source of the original second edge
         ("taken", np.int32),  # how many edges are used up
@@ -41,7 +47,10 @@ _NODE = np.dtype(
         ("right", np.int32),
         # The node, a mention or contracted.
         ("heap", np.int32),  # root of the skew heap of all its lists
-        ("top", np.int32),  # the node it was contracted into or a later one, else its state
+        (
+            "top",
+            np.int32,
+        ),  # the node it was contracted into or a later one, else its state
         ("into", np.int32),  # the node it was contracted into, -1 for none
         ("enters", np.int64),  # key of the lightest edge into it, NO_KEY for none
     ],
@@ -226,7 +235,9 @@ def _lightest(
 
 
 @numba_jit()
-def _merge_cycle(nodes: np.ndarray, path: np.ndarray, length: int, first: Any, merged: int) -> int:
+def _merge_cycle(
+    nodes: np.ndarray, path: np.ndarray, length: int, first: Any, merged: int
+) -> int:
     """Make all nodes on the path from ``first`` on, a cycle, one node.
 
     Returns the length of the path, which ends with that node.
@@ -273,7 +284,9 @@ def _contract(
         nodes[start].top = _ON_PATH
         while length > 0:
             node = path[length - 1]
-            lightest = nodes[_lightest(nodes, node, slot, n_entities, source, first, keys)]
+            lightest = nodes[
+                _lightest(nodes, node, slot, n_entities, source, first, keys)
+            ]
             if lightest.key == NO_KEY:
                 if rootless:
                     break

@@ -27,7 +27,11 @@ class Graph(NamedTuple):
 
 @numba_jit()
 def _first_fault(
-    n_entities: int, n_nodes: int, source: np.ndarray, target: np.ndarray, weight: np.ndarray
+    n_entities: int,
+    n_nodes: int,
+    source: np.ndarray,
+    target: np.ndarray,
+    weight: np.ndarray,
 ) -> int:
     """The first edge that a graph cannot have, -1 for none."""
     for edge in range(len(source)):
@@ -38,7 +42,9 @@ def _first_fault(
     return -1
 
 
-def check_graph(n_entities: int, n_mentions: int, source: Any, target: Any, weight: Any) -> Graph:
+def check_graph(
+    n_entities: int, n_mentions: int, source: Any, target: Any, weight: Any
+) -> Graph:
     """Validate a graph's arrays as int32 and float32. They are copied only if needed.
 
     The arguments are those of ``link``. Raises ValueError where shapes or dtypes do not fit, a node
@@ -59,7 +65,9 @@ def check_graph(n_entities: int, n_mentions: int, source: Any, target: Any, weig
     # An empty list has numbers of no kind.
     is_whole = all(one.dtype.kind in "iu" or not one.size for one in (source, target))
     if len(shapes) > 1 or weight.ndim != 1 or not is_whole:
-        raise ValueError("source, target and weight must have one number per edge, ids whole ones.")
+        raise ValueError(
+            "source, target and weight must have one number per edge, ids whole ones."
+        )
     edge = _first_fault(n_entities, n_nodes, source, target, weight)
     if edge >= 0:
         raise ValueError(
@@ -80,7 +88,9 @@ def check_threshold(threshold: float) -> np.float32:
     """Convert a threshold to float32, as weights are. So an edge of exactly this weight stays."""
     value = np.float32(threshold)
     if np.isnan(value):
-        raise ValueError("The threshold is NaN. Give the largest weight to keep, or infinity.")
+        raise ValueError(
+            "The threshold is NaN. Give the largest weight to keep, or infinity."
+        )
     return value
 
 
@@ -138,7 +148,9 @@ def edge_keys(graph: Graph, threshold: np.float32) -> np.ndarray:
 
 
 @numba_jit()
-def _group(groups: np.ndarray, keys: np.ndarray, first: np.ndarray, grouped: np.ndarray) -> None:
+def _group(
+    groups: np.ndarray, keys: np.ndarray, first: np.ndarray, grouped: np.ndarray
+) -> None:
     """Group keys by the numbers of their groups. ``first`` is zeros, two more than groups."""
     for group in groups:
         first[group + 2] += 1

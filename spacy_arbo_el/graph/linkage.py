@@ -34,7 +34,11 @@ def find_all(label: np.ndarray) -> np.ndarray:
 
 @numba_jit()
 def _kruskal(
-    n_entities: int, n_mentions: int, source: np.ndarray, target: np.ndarray, keys: np.ndarray
+    n_entities: int,
+    n_mentions: int,
+    source: np.ndarray,
+    target: np.ndarray,
+    keys: np.ndarray,
 ) -> np.ndarray:
     """Select the lightest edges that join two clusters. At most one of the two has an entity."""
     label = np.arange(n_entities + n_mentions).astype(np.int32)
@@ -63,7 +67,9 @@ def linkage_edges(graph: Graph, threshold: np.float32) -> np.ndarray:
     """The edges by which single linkage joins, lightest first: int64 indices."""
     # No two keys are equal, so the sort need not be stable.
     keys = np.sort(edge_keys(graph, threshold))
-    return _kruskal(graph.n_entities, graph.n_mentions, graph.source, graph.target, keys)
+    return _kruskal(
+        graph.n_entities, graph.n_mentions, graph.source, graph.target, keys
+    )
 
 
 def undirected_of(graph: Graph, threshold: np.float32) -> Forest:

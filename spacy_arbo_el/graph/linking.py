@@ -7,13 +7,26 @@ import numpy as np
 from ..base.compiling import numba_jit
 from .bottleneck import minimax_of
 from .contraction import DEAD, contract
-from .edges import NO_KEY, Forest, Graph, Incoming, check_graph, check_threshold, edge_of, incoming
+from .edges import (
+    NO_KEY,
+    Forest,
+    Graph,
+    Incoming,
+    check_graph,
+    check_threshold,
+    edge_of,
+    incoming,
+)
 from .linkage import undirected_of
 
 
 @numba_jit()
 def _trace(
-    n_entities: int, parent: np.ndarray, weight: np.ndarray, root: np.ndarray, score: np.ndarray
+    n_entities: int,
+    parent: np.ndarray,
+    weight: np.ndarray,
+    root: np.ndarray,
+    score: np.ndarray,
 ) -> None:
     """Find each mention's root and its path's largest weight.
 
@@ -103,7 +116,11 @@ def _first_inside(nodes: np.ndarray, n_mentions: int) -> np.ndarray:
     for number in range(len(nodes)):
         outer = nodes[number].into - n_mentions
         if outer >= 0:
-            inside = nodes[number].mention if number < n_mentions else first[number - n_mentions]
+            inside = (
+                nodes[number].mention
+                if number < n_mentions
+                else first[number - n_mentions]
+            )
             first[outer] = min(first[outer], inside)
     return first
 

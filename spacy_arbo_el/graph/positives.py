@@ -121,7 +121,9 @@ def gold_parents_1rand(
     return _parents_of_three(rows, neighbour, drawn, similarity)
 
 
-def _for_each(function: Callable[[int], None], clusters: np.ndarray, work: int) -> None:
+def _for_each(
+    function: Callable[[int], None], clusters: np.ndarray, work: int
+) -> None:
     if len(clusters) < 2 or work < WORTH_THREADS:
         for cluster in clusters:
             function(cluster)
@@ -157,7 +159,10 @@ def _parents_of_three(
 
 
 def _checked_rows(
-    vectors: np.ndarray, similarity: np.ndarray, queries: np.ndarray | None, metric: str
+    vectors: np.ndarray,
+    similarity: np.ndarray,
+    queries: np.ndarray | None,
+    metric: str,
 ) -> np.ndarray:
     """The rows whose parents are wanted. The arguments are those of ``gold_parents``."""
     if metric not in ("ip", "l2"):
@@ -171,7 +176,9 @@ def pairwise_similarity(vectors: np.ndarray, metric: str) -> np.ndarray:
     """Similarity of all pairs, exactly symmetric: (n, n) float32. Vectors are (n, d) float32."""
     if metric == "ip":
         return vectors @ vectors.T  # NumPy computes one triangle and mirrors it
-    centred = vectors - vectors.mean(axis=0)  # small norms, so little is lost in the difference
+    centred = vectors - vectors.mean(
+        axis=0
+    )  # small norms, so little is lost in the difference
     similarity = centred @ centred.T
     norms = np.diagonal(similarity).copy()
     similarity *= 2
@@ -201,7 +208,9 @@ def _check(similarity: np.ndarray, rows: np.ndarray) -> None:
     """Raise an error for NaN, in vectors too: it is seen in their similarities, which are fewer."""
     if np.isnan(similarity).any():
         row = rows[np.argmax(np.isnan(similarity))]
-        raise ValueError(f"A similarity of mention {row} is NaN. Encode that mention again.")
+        raise ValueError(
+            f"A similarity of mention {row} is NaN. Encode that mention again."
+        )
 
 
 def _cluster_of(rows: np.ndarray, bounds: np.ndarray) -> np.ndarray:

@@ -34,13 +34,17 @@ class AttachedIndex:
     about: dict[str, Any]
     source: Path | Callable[[Path], None]
 
-    def write(self, folder: Path, kind: VectorKind, keys: np.ndarray) -> "AttachedIndex":
+    def write(
+        self, folder: Path, kind: VectorKind, keys: np.ndarray
+    ) -> "AttachedIndex":
         """Write it to files that replace those of an older one. RETURNS: It, in its file.
 
         keys: (rows,) int64, the texts of all rows.
         """
         start = _start_of(kind)
-        with temporary(folder / start, lambda path: os.open(path, os.O_CREAT | os.O_RDWR)) as place:
+        with temporary(
+            folder / start, lambda path: os.open(path, os.O_CREAT | os.O_RDWR)
+        ) as place:
             if isinstance(self.source, Path):
                 place.write_bytes(self.source.read_bytes())
             else:
@@ -60,7 +64,9 @@ class AttachedIndex:
         return AttachedIndex(self.about, path)
 
     @classmethod
-    def read(cls, folder: Path, kind: VectorKind, keys: np.ndarray) -> "AttachedIndex | None":
+    def read(
+        cls, folder: Path, kind: VectorKind, keys: np.ndarray
+    ) -> "AttachedIndex | None":
         """The index of a folder. None where it has none over the first of these rows."""
         entry = _entry(folder / f"{_start_of(kind)}.json")
         if entry is None or entry["keys"] != _digest(keys[: entry["rows"]]):
@@ -72,7 +78,9 @@ class AttachedIndex:
             warn_once(Warnings.W504.format(path=path, problem="its checksum is wrong"))
             return None
         details = {
-            name: value for name, value in entry.items() if name not in ("size", "crc", "keys")
+            name: value
+            for name, value in entry.items()
+            if name not in ("size", "crc", "keys")
         }
         return cls(details, path)
 

@@ -27,7 +27,11 @@ def carry_over(path: Path, folder: Path) -> None:
     target_folder = VectorFolder(folder)
     for file in path.glob("vectors-*.keys"):
         parsed = read_header(file)
-        if parsed is None or parsed[0].name != file.stem or target_folder.has(parsed[0]):
+        if (
+            parsed is None
+            or parsed[0].name != file.stem
+            or target_folder.has(parsed[0])
+        ):
             continue
         cache = VectorCache(parsed[0], VectorFolder(path), most_checked=sys.maxsize)
         is_small = not len(keys_in_use) or len(cache) <= MOST_ROWS * len(keys_in_use)

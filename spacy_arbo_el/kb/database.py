@@ -54,7 +54,9 @@ class Database:
     lock: A thread has it for a statement, or for a transaction.
     """
 
-    def __init__(self, path: Path | None = None, *, writable: bool = True, schema: bool = True):
+    def __init__(
+        self, path: Path | None = None, *, writable: bool = True, schema: bool = True
+    ):
         self.path = path
         self.writable = writable
         # The file that errors name: of a copy in memory, that which it was read from.
@@ -92,7 +94,11 @@ class Database:
             name = f"{self.path.absolute().as_uri()}?mode={mode}"
         with self.reading():
             connection = sqlite3.connect(
-                name, timeout=60, isolation_level=None, check_same_thread=False, uri=True
+                name,
+                timeout=60,
+                isolation_level=None,
+                check_same_thread=False,
+                uri=True,
             )
             for pragma in (
                 f"cache_size = -{CACHE}",
@@ -109,7 +115,9 @@ class Database:
     def close(self) -> None:
         # SQLite crashes where a connection is closed while another thread uses it.
         with self.lock:
-            if self._connection is not None and (not self.path or self._process == os.getpid()):
+            if self._connection is not None and (
+                not self.path or self._process == os.getpid()
+            ):
                 self._connection.close()
             self._connection = None
             self._closed = True
@@ -126,14 +134,20 @@ class Database:
             name = self.origin.name if self.origin else "SQLite"
             problem = f"{name}: {error}"
             if any(hint in str(error) for hint in OF_THE_DISK):
-                raise OSError(Errors.E015.format(where=self.where, problem=problem)) from error
+                raise OSError(
+                    Errors.E015.format(where=self.where, problem=problem)
+                ) from error
             raise Errors.E013(where=self.where, problem=problem) from error
 
-    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def rows(
+        self, statement: str, values: Sequence[Any] = ()
+    ) -> list[tuple[Any, ...]]:
         with self.lock, self.reading():
             return self.connection.execute(statement, values).fetchall()
 
-    def rows_among(self, statement: str, values: Iterable[Any]) -> list[tuple[Any, ...]]:
+    def rows_among(
+        self, statement: str, values: Iterable[Any]
+    ) -> list[tuple[Any, ...]]:
         """All rows that a statement with ``IN`` returns for values."""
         return self.rows(statement, (json.dumps(list(values)),))
 
@@ -187,7 +201,11 @@ class Database:
     @contextmanager
     def bulk_loading(self) -> Iterator[None]:
         """Write without waiting, and index names at the end. A kill may damage the new file."""
-        for pragma in ("journal_mode = MEMORY", "synchronous = OFF", "cache_spill = ON"):
+        for pragma in (
+            "journal_mode = MEMORY",
+            "synchronous = OFF",
+            "cache_spill = ON",
+        ):
             self.rows(f"PRAGMA {pragma}")
         self.rows("DROP INDEX name_folded")
         yield
@@ -263,16 +281,25 @@ _COUNTS = ("generation", "entities", "positions")
 _TABLES = ("entity", "name", "type", "changed")
 
 
-def check_database(database: Database, where: object, most_bytes: int = CHECKED) -> None:
+def check_database(
+    database: Database, where: object, most_bytes: int = CHECKED
+) -> None:
     """Raise ValueError for a database of another version, of something else, or damaged.
 
     most_bytes: Larger ones are not read in full for that; ``verify`` does so.
     """
-    tables = database.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'manifest'")
-    if tables and (database.get("format"), database.get("version")) != (FORMAT, VERSION):
+    tables = database.rows(
+        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'manifest'"
+    )
+    if tables and (database.get("format"), database.get("version")) != (
+        FORMAT,
+        VERSION,
+    ):
         version = f"{database.get('version')!r:.20} in {DATABASE}"
         raise Errors.E008(where=where, found=version)
-    problems = list(_schema_problems(database)) or list(_manifest_problems(database.manifest()))
+    problems = list(_schema_problems(database)) or list(
+        _manifest_problems(database.manifest())
+    )
     if not problems and database.size() <= most_bytes:
         problems = list(damages_of(database))
     if problems:
@@ -290,7 +317,8 @@ def _manifest_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
     wrong += [
         key
         for key, pattern in patterns.items()
-        if not isinstance(manifest.get(key), str) or not re.fullmatch(pattern, manifest[key])
+        if not isinstance(manifest.get(key), str)
+        or not re.fullmatch(pattern, manifest[key])
     ]
     for key in wrong:
         yield f"{DATABASE}: {key} is {manifest.get(key)!r:.60}"
@@ -314,7 +342,9 @@ def _expected_schema() -> frozenset[tuple[str, ...]]:
 
 def _schema_of(database: Database) -> frozenset[tuple[str, ...]]:
     """(type, name, table, statement) of what a database consists of."""
-    rows = database.rows("SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master")
+    rows = database.rows(
+        "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master"
+    )
     return frozenset(tuple(map(str, row)) for row in rows)
 
 
@@ -336,7 +366,9 @@ def damages_of(database: Database) -> Iterator[str]:
     limits = [(table, "position", manifest["positions"]) for table in _TABLES]
     limits.append(("changed", "generation", manifest["generation"] + 1))
     for table, column, limit in limits:
-        first, last = database.rows(f"SELECT min({column}), max({column}) FROM {table}")[0]
+        first, last = database.rows(
+            f"SELECT min({column}), max({column}) FROM {table}"
+        )[0]
         if last is not None and not 0 <= first <= last < limit:
             yield f"{DATABASE} has numbers out of range in the table {table}"
 

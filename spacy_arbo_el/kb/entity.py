@@ -105,7 +105,9 @@ class Entity:
     def names_in_text(self) -> list[str]:
         """The names, then those that texts write of firms; see ``short_names``."""
         names = self.names
-        return list(dict.fromkeys((*names, *chain.from_iterable(map(short_names, names)))))
+        return list(
+            dict.fromkeys((*names, *chain.from_iterable(map(short_names, names))))
+        )
 
     def __repr__(self) -> str:
         fields = [repr(self.id), repr(shortened(self.title))]

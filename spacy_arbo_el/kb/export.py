@@ -59,11 +59,15 @@ def write_list(kb: ArboKB, path: Path, is_marked: bool = False) -> int:
     return len(kb)
 
 
-def write_csv(kb: ArboKB, file: BinaryIO, is_marked: bool, delimiter: str = "") -> None:
+def write_csv(
+    kb: ArboKB, file: BinaryIO, is_marked: bool, delimiter: str = ""
+) -> None:
     """Write a knowledge base as CSV. delimiter: By default that of the first import."""
     layout = _complete_layout(kb, is_marked)
     text = io.TextIOWrapper(file, encoding="utf8", newline="", write_through=True)
-    rows = csv.writer(text, delimiter=delimiter or layout.delimiter, lineterminator="\n")
+    rows = csv.writer(
+        text, delimiter=delimiter or layout.delimiter, lineterminator="\n"
+    )
     rows.writerow(layout.columns)
     for row, mark in _rows(kb, layout):
         cells = (_text(value, layout.separator) for value in row.values())
@@ -77,7 +81,10 @@ def _write_parquet(kb: ArboKB, file: BinaryIO, is_marked: bool) -> None:
     layout = _complete_layout(kb, is_marked)
     kinds = dict.fromkeys((*LISTS, ALT_IDS), pyarrow.list_(pyarrow.string()))
     kinds["frequency"] = pyarrow.float64()
-    fields = [(name, kinds.get(kind, pyarrow.string())) for name, kind in layout.columns.items()]
+    fields = [
+        (name, kinds.get(kind, pyarrow.string()))
+        for name, kind in layout.columns.items()
+    ]
     rows = (row for row, _ in _rows(kb, layout))
     with pyarrow.parquet.ParquetWriter(file, pyarrow.schema(fields)) as writer:
         while batch := list(islice(rows, BATCH)):
@@ -138,7 +145,12 @@ def _row(entity: Entity, layout: Layout, alt_ids: Sequence[str], mark: str) -> R
     titles = [name for name, kind in layout.columns.items() if kind == NAMES]
     row: Row = dict(zip(titles, aliases))
     values: dict[str, Any] = {kind: getattr(entity, kind) for kind in TEXTS}
-    values |= {"aliases": list(aliases), "types": list(entity.types), ALT_IDS: alt_ids, MARK: mark}
+    values |= {
+        "aliases": list(aliases),
+        "types": list(entity.types),
+        ALT_IDS: alt_ids,
+        MARK: mark,
+    }
     values["frequency"] = entity.frequency or None
     for name, kind in layout.columns.items():
         if kind:
@@ -159,7 +171,11 @@ def _text(value: Any, separator: str) -> str:
     if isinstance(value, str):
         return value
     # A list as Python prints it is read as one.
-    return str(value) if any(separator in item for item in value) else separator.join(value)
+    return (
+        str(value)
+        if any(separator in item for item in value)
+        else separator.join(value)
+    )
 
 
 def _harmless(text: str) -> Any:

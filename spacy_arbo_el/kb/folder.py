@@ -21,7 +21,13 @@ from filelock import FileLock
 from ..base.errors import Errors, Warnings, code_of
 from ..base.log import warn_once
 from ..storage.files import MANIFEST, is_temporary, remove_abandoned, unpack_arrays
-from ..storage.folders import LOCK, FolderKind, acquire, check_replaceable, replacing_folder
+from ..storage.folders import (
+    LOCK,
+    FolderKind,
+    acquire,
+    check_replaceable,
+    replacing_folder,
+)
 from ..storage.folders import restore as restore_folder
 from ..storage.lines import check_exists, read_start
 from ..storage.locks import SharedLock
@@ -89,7 +95,9 @@ def find(path: Path) -> Path:
     """Absolute path of a folder, brought back where a kill moved it. Errors for no folder."""
     path = path.absolute()
     restore_folder(path)
-    check_exists(path, "Check the path, or build a knowledge base there: spacy arbo kb build.")
+    check_exists(
+        path, "Check the path, or build a knowledge base there: spacy arbo kb build."
+    )
     if not path.is_dir():
         raise Errors.E035(path=path)
     return path
@@ -128,7 +136,9 @@ def check_files(path: Path) -> None:
 def foreign_names(path: Path) -> list[str]:
     """Names of files that no knowledge base has, such as leftovers."""
     kb_files = re.compile(rf"{FILES}|{re.escape(LOCK)}")
-    return sorted(entry.name for entry in os.scandir(path) if not kb_files.fullmatch(entry.name))
+    return sorted(
+        entry.name for entry in os.scandir(path) if not kb_files.fullmatch(entry.name)
+    )
 
 
 def remove_leftovers(path: Path) -> None:
@@ -172,7 +182,9 @@ class SourceFolder:
     is_current: bool = True
 
 
-def open_source(path: Path, lock: FileLock | None = None) -> tuple[Database, SourceFolder]:
+def open_source(
+    path: Path, lock: FileLock | None = None
+) -> tuple[Database, SourceFolder]:
     """Open a folder. ValueError where it is damaged, or of something else.
 
     lock: The right to write; None to read. No writer is kept waiting by readers of a small database
@@ -305,7 +317,11 @@ class Storage:
     @property
     def open_folder(self) -> Path | None:
         """The folder that is open for writing."""
-        return None if self.source is None or self.source.lock is None else self.source.path
+        return (
+            None
+            if self.source is None or self.source.lock is None
+            else self.source.path
+        )
 
     @property
     def is_unedited(self) -> bool:

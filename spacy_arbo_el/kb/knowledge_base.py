@@ -62,7 +62,9 @@ class ArboKB(KnowledgeBase):
 
     vocab: Vocab
 
-    def __init__(self, vocab: Vocab, entities: Records = (), *, dtype: str = "float32"):
+    def __init__(
+        self, vocab: Vocab, entities: Records = (), *, dtype: str = "float32"
+    ):
         super().__init__(vocab, 0)
         self.storage = Storage(dtype)
         # Linking has this lock as a reader, and edits as writers.
@@ -171,8 +173,12 @@ class ArboKB(KnowledgeBase):
         path = self.storage.folder
         where = "in memory" if path is None else f"from {str(path)!r}"
         try:
-            state = "encoded" if self.fingerprint and self.in_sync else "not encoded yet"
-            return f"ArboKB({counted(len(self), 'entity', 'entities')}, {where}, {state})"
+            state = (
+                "encoded" if self.fingerprint and self.in_sync else "not encoded yet"
+            )
+            return (
+                f"ArboKB({counted(len(self), 'entity', 'entities')}, {where}, {state})"
+            )
         except (ValueError, OSError):
             return f"ArboKB({where}, closed)"
 
@@ -234,7 +240,9 @@ class ArboKB(KnowledgeBase):
                 yield entity
 
         with self.storage.editing() as store:
-            count = edit(store, entities() if changes else entities_from(records, report))
+            count = edit(
+                store, entities() if changes else entities_from(records, report)
+            )
             store.redirect(store.usable(report.redirects))
             store.note_layout(report.layout)
         return count
@@ -257,11 +265,17 @@ class ArboKB(KnowledgeBase):
     # Vectors
 
     def encode_missing(
-        self, verbalize: Verbalization, encode: Encode, fingerprint: str, **options: Any
+        self,
+        verbalize: Verbalization,
+        encode: Encode,
+        fingerprint: str,
+        **options: Any,
     ) -> int:
         """Encode what has no vector of an encoder yet; see ``EntityVectors.sync``."""
         with self.guard.writing():
-            return self.vectors.encode_missing(verbalize, encode, fingerprint, **options)
+            return self.vectors.encode_missing(
+                verbalize, encode, fingerprint, **options
+            )
 
     # Folders and bytes
 
@@ -284,12 +298,16 @@ class ArboKB(KnowledgeBase):
                 self._use(*open_source(path))
             return path is not None
 
-    def to_disk(self, path: str | Path, exclude: Iterable[str] = SimpleFrozenList()) -> None:
+    def to_disk(
+        self, path: str | Path, exclude: Iterable[str] = SimpleFrozenList()
+    ) -> None:
         """Write a folder in one step. ValueError where it is being edited, or holds other files."""
         with self.guard.reading():
             self.storage.write(Path(path), self.vectors.write)
 
-    def from_disk(self, path: str | Path, exclude: Iterable[str] = SimpleFrozenList()) -> "ArboKB":
+    def from_disk(
+        self, path: str | Path, exclude: Iterable[str] = SimpleFrozenList()
+    ) -> "ArboKB":
         """Open a folder that ``to_disk`` wrote, for reading. Changes stay in memory."""
         return self._use(*open_source(find(Path(path))))
 
@@ -311,7 +329,9 @@ class ArboKB(KnowledgeBase):
             vectors = self.vectors.to_dict()
             if vectors:
                 vectors["arrays"] = pack_arrays(vectors["arrays"])
-            return srsly.msgpack_dumps({"database": self.database.to_bytes(), "vectors": vectors})
+            return srsly.msgpack_dumps(
+                {"database": self.database.to_bytes(), "vectors": vectors}
+            )
 
     def from_bytes(
         self, bytes_data: bytes, *, exclude: Iterable[str] = SimpleFrozenList()
@@ -345,7 +365,9 @@ class ArboKB(KnowledgeBase):
                 kb=self,
                 entity_hash=strings.add(entity.id),
                 entity_freq=entity.frequency,
-                entity_vector=vectors[position].tolist() if position in vectors else [],
+                entity_vector=vectors[position].tolist()
+                if position in vectors
+                else [],
                 alias_hash=strings.add(alias),
                 prior_prob=prior,
             )
@@ -376,7 +398,9 @@ class ArboKB(KnowledgeBase):
 
     def get_alias_strings(self) -> list[str]:
         return list(
-            dict.fromkeys(name for entity in self.entities for name in entity.names_in_text)
+            dict.fromkeys(
+                name for entity in self.entities for name in entity.names_in_text
+            )
         )
 
     def get_size_entities(self) -> int:

@@ -54,7 +54,9 @@ def import_into(
     if skip_bad:
         options["skip_bad"] = True
     elif format == "jsonl":
-        options["unique"] = False  # the knowledge base checks it, without memory for all ids
+        options["unique"] = (
+            False  # the knowledge base checks it, without memory for all ids
+        )
     reader = make_reader(entity_formats, format, options)
     report = ImportReport()
     with kb.transaction():
@@ -76,10 +78,16 @@ def known_format_of(path: Path) -> str:
     return format
 
 
-def parsed_options_of(source: Path, format: str, options: Iterable[str]) -> dict[str, Any]:
+def parsed_options_of(
+    source: Path, format: str, options: Iterable[str]
+) -> dict[str, Any]:
     """Options of a format, or of that of a file, as a command has them."""
     format = format or known_format_of(source)
-    return parsed_options(entity_formats.get(format), options) if format in entity_formats else {}
+    return (
+        parsed_options(entity_formats.get(format), options)
+        if format in entity_formats
+        else {}
+    )
 
 
 def build(
@@ -151,7 +159,9 @@ def load_kb(source: Any, vocab: Vocab) -> ArboKB:
     if isinstance(source, KnowledgeBase):
         raise Errors.E503(got=type(source).__name__)
     source = records_by_id(source) or source
-    if not isinstance(source, Iterable) or isinstance(source, (Mapping, bytes, bytearray)):
+    if not isinstance(source, Iterable) or isinstance(
+        source, (Mapping, bytes, bytearray)
+    ):
         raise Errors.E502(got=type(source).__name__)
     return ArboKB(vocab, source)
 
@@ -187,6 +197,8 @@ class KBFromPath:
         report = import_into(kb, path)
         if report.skipped:
             count = report.skipped.total()
-            message = Warnings.W106.format(path=path, count=count, reasons=report.reasons)
+            message = Warnings.W106.format(
+                path=path, count=count, reasons=report.reasons
+            )
             warnings.warn(message, stacklevel=2)
         return kb

@@ -43,7 +43,11 @@ def same_letters(entities: EntityStore, string: str) -> list[int]:
         "AND folded LIKE ? ORDER BY position",
         (len(characters), 2 * len(characters) + 2, f"%{'%'.join(plain)}%"),
     )
-    return list(dict.fromkeys(position for position, name in rows if letters(name) == characters))
+    return list(
+        dict.fromkeys(
+            position for position, name in rows if letters(name) == characters
+        )
+    )
 
 
 def letters(string: str) -> str:
@@ -78,10 +82,14 @@ def similar_names(
             dice = 2 * len(searched & compared) / (len(searched) + len(compared))
             similarity[position] = max(similarity.get(position, 0.0), dice)
     ranked = sorted(similarity.items(), key=lambda item: (-item[1], item[0]))
-    return [(position, dice) for position, dice in ranked if dice >= min_similarity][:count]
+    return [(position, dice) for position, dice in ranked if dice >= min_similarity][
+        :count
+    ]
 
 
-def _names_to_compare(entities: EntityStore, searched: set[str]) -> list[tuple[int, str]]:
+def _names_to_compare(
+    entities: EntityStore, searched: set[str]
+) -> list[tuple[int, str]]:
     shared: dict[int, int] = defaultdict(int)
     for trigram in _rarest(entities, searched):
         for (number,) in entities.database.rows(
@@ -96,7 +104,9 @@ def _names_to_compare(entities: EntityStore, searched: set[str]) -> list[tuple[i
 
 def _rarest(entities: EntityStore, searched: set[str]) -> list[str]:
     """The rarest trigrams, few enough to look up quickly."""
-    statement = f"SELECT term, doc FROM trigram_count WHERE term {IN} ORDER BY doc, term"
+    statement = (
+        f"SELECT term, doc FROM trigram_count WHERE term {IN} ORDER BY doc, term"
+    )
     counts = entities.database.rows_among(statement, sorted(searched))
     chosen: list[str] = []
     postings = 0

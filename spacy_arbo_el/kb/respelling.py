@@ -3,7 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..names.spellings import BARE, OWN, all_spellings, compatible, folded, other_spellings
+from ..names.spellings import (
+    BARE,
+    OWN,
+    all_spellings,
+    compatible,
+    folded,
+    other_spellings,
+)
 from .store import EntityStore
 
 Found = dict[str, list[tuple[int, int]]]
@@ -18,7 +25,9 @@ class Match:
 
 
 def match_spellings(
-    entities: EntityStore, strings: Sequence[str], as_written: Sequence[str] | None = None
+    entities: EntityStore,
+    strings: Sequence[str],
+    as_written: Sequence[str] | None = None,
 ) -> list[Match | None]:
     """Find the names that strings are in another spelling, the first of ``other_spellings``.
 
@@ -41,12 +50,16 @@ def match_spellings(
         further_spelling for group in further.values() for further_spelling in group
     )
     return [
-        next(_matches(entities_of, spelling, further.get(spelling, {})), None) if unknown else None
+        next(_matches(entities_of, spelling, further.get(spelling, {})), None)
+        if unknown
+        else None
         for spelling, unknown in zip(spellings, is_open)
     ]
 
 
-def respelled(entities: EntityStore, strings: Sequence[str], written: Sequence[str]) -> list[str]:
+def respelled(
+    entities: EntityStore, strings: Sequence[str], written: Sequence[str]
+) -> list[str]:
     """The names that strings are in another spelling, to read them as.
 
     strings: The mentions, normalized.
@@ -55,9 +68,15 @@ def respelled(entities: EntityStore, strings: Sequence[str], written: Sequence[s
         of names that differ. It gets the compatible form of Unicode, in which names are compared.
     """
     matches = match_spellings(entities, strings, written)
-    positions = {position for match in matches if match is not None for position in match.positions}
+    positions = {
+        position
+        for match in matches
+        if match is not None
+        for position in match.positions
+    }
     names = {
-        position: entity.names_in_text for position, entity in entities.at_all(positions).items()
+        position: entity.names_in_text
+        for position, entity in entities.at_all(positions).items()
     }
     common = ["" if match is None else _common_name(match, names) for match in matches]
     return [name or _compatible_form(string) for name, string in zip(common, strings)]
@@ -73,7 +92,9 @@ def _is_name(entities_of: Found, spelling: str) -> bool:
     return any(kind == OWN for _, kind in entities_of.get(spelling, ()))
 
 
-def _matches(entities_of: Found, string: str, further: dict[str, int]) -> Iterator[Match]:
+def _matches(
+    entities_of: Found, string: str, further: dict[str, int]
+) -> Iterator[Match]:
     """Matches in order. The bare name of a heading is no other heading's."""
     if string in entities_of:
         yield Match(string, [position for position, _ in entities_of[string]])

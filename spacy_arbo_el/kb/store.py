@@ -75,14 +75,18 @@ class EntityStore:
         """(n,) int64, ``position`` of each id."""
         by_id = self._found(ids)
         return np.array(
-            [by_id.get(entity_id, (-1, entity_id))[0] for entity_id in ids], dtype=np.int64
+            [by_id.get(entity_id, (-1, entity_id))[0] for entity_id in ids],
+            dtype=np.int64,
         )
 
     def current_ids(self, ids: Iterable[str]) -> dict[str, str]:
         """Current ids: of the entity, or the id itself."""
         distinct = list(dict.fromkeys(ids))
         by_id = self._found(distinct)
-        return {entity_id: by_id.get(entity_id, (-1, entity_id))[1] for entity_id in distinct}
+        return {
+            entity_id: by_id.get(entity_id, (-1, entity_id))[1]
+            for entity_id in distinct
+        }
 
     def _found(self, ids: Iterable[str]) -> dict[str, tuple[int, str]]:
         """Positions and present ids by id, without ids that lead to no entity."""
@@ -94,7 +98,10 @@ class EntityStore:
         )
         # An id that an entity has is not followed.
         present = among(f"SELECT id, position, id FROM entity WHERE id {IN}", distinct)
-        return {entity_id: (position, now) for entity_id, position, now in (*moved, *present)}
+        return {
+            entity_id: (position, now)
+            for entity_id, position, now in (*moved, *present)
+        }
 
     def require(self, entity_id: str) -> int:
         """The position of an id. KeyError where there is no such entity."""
@@ -120,7 +127,9 @@ class EntityStore:
         entities: dict[int, Entity] = {}
         positions = iter(positions)
         while batch := list(islice(positions, BATCH)):
-            entities.update(map(self._entity, self.database.rows_among(statement, batch)))
+            entities.update(
+                map(self._entity, self.database.rows_among(statement, batch))
+            )
         return entities
 
     def ids_at(self, positions: Sequence[int]) -> dict[int, str]:
@@ -138,11 +147,15 @@ class EntityStore:
     def ids_of(self, positions: np.ndarray) -> np.ndarray:
         """Ids of entities, shaped as ``positions``; "" for -1. Ids are remembered."""
         distinct = np.unique(positions[positions >= 0])
-        missing = [position for position in distinct.tolist() if position not in self._ids]
+        missing = [
+            position for position in distinct.tolist() if position not in self._ids
+        ]
         if missing:
             self._ids.update(self.ids_at(missing))
         ids = [*[self._ids.get(position, "") for position in distinct.tolist()], ""]
-        places = np.where(positions >= 0, np.searchsorted(distinct, positions), len(distinct))
+        places = np.where(
+            positions >= 0, np.searchsorted(distinct, positions), len(distinct)
+        )
         return np.array(ids, dtype=object)[places]
 
     def with_name(self, name: str) -> list[int]:
@@ -154,12 +167,18 @@ class EntityStore:
         spellings = {name: folded(name) for name in names}
         entities_of = self.with_spellings(spellings.values())
         positions = {
-            name: [position for position, kind in entities_of.get(spelling, ()) if kind == OWN]
+            name: [
+                position
+                for position, kind in entities_of.get(spelling, ())
+                if kind == OWN
+            ]
             for name, spelling in spellings.items()
         }
         return {name: places for name, places in positions.items() if places}
 
-    def with_spellings(self, spellings: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
+    def with_spellings(
+        self, spellings: Iterable[str]
+    ) -> dict[str, list[tuple[int, int]]]:
         """Entities of folded spellings, as (position, kind of spelling) in order, if any."""
         by_spelling: dict[str, list[tuple[int, int]]] = {}
         for name, position, kind in self.database.rows_among(
@@ -183,7 +202,9 @@ class EntityStore:
         )
         return [position for (position,) in rows]
 
-    def beginning_with(self, beginnings: Iterable[str], most: int) -> dict[str, list[int]]:
+    def beginning_with(
+        self, beginnings: Iterable[str], most: int
+    ) -> dict[str, list[int]]:
         """Positions of the entities with a name that begins with these words and has others.
 
         RETURNS: In order, by the beginning; none where there are more than ``most``.
@@ -203,7 +224,9 @@ class EntityStore:
 
     def of_types(self, types: Iterable[str]) -> np.ndarray:
         """Positions of the entities of any of these types, or without a type: (n,) int64."""
-        statement = f"SELECT DISTINCT position FROM type WHERE name {IN} ORDER BY position"
+        statement = (
+            f"SELECT DISTINCT position FROM type WHERE name {IN} ORDER BY position"
+        )
         rows = self.database.rows_among(statement, [*types, ""])
         return np.array([position for (position,) in rows], dtype=np.int64)
 
@@ -217,11 +240,15 @@ class EntityStore:
 
     def have_frequencies(self) -> bool:
         """Return whether some entity has a frequency."""
-        return bool(self.database.rows("SELECT 1 FROM entity WHERE frequency > 0 LIMIT 1"))
+        return bool(
+            self.database.rows("SELECT 1 FROM entity WHERE frequency > 0 LIMIT 1")
+        )
 
     def count_names(self) -> int:
         """The number of distinct names in their own spelling, whatever the case."""
-        return self.database.value(f"SELECT count(DISTINCT folded) FROM name WHERE kind = {OWN}")
+        return self.database.value(
+            f"SELECT count(DISTINCT folded) FROM name WHERE kind = {OWN}"
+        )
 
     @property
     def generation(self) -> int:
@@ -230,8 +257,12 @@ class EntityStore:
 
     def changed_since(self, generation: int) -> list[int]:
         """The entities that an edit after that of a number added, changed or removed, in order."""
-        statement = "SELECT position FROM changed WHERE generation > ? ORDER BY position"
-        return [position for (position,) in self.database.rows(statement, (generation,))]
+        statement = (
+            "SELECT position FROM changed WHERE generation > ? ORDER BY position"
+        )
+        return [
+            position for (position,) in self.database.rows(statement, (generation,))
+        ]
 
     def has_changed_since(self, generation: int) -> bool:
         """Return whether a later edit changed an entity."""
@@ -248,7 +279,9 @@ class EntityStore:
             raise Errors.E017(where=self.database.where, id=id_)
         try:
             texts = tuple(json.loads(aliases)), tuple(json.loads(types))
-            return position, Entity(id_, title, description, *texts, frequency, json.loads(meta))
+            return position, Entity(
+                id_, title, description, *texts, frequency, json.loads(meta)
+            )
         except (ValueError, TypeError, RecursionError):
             raise Errors.E017(where=self.database.where, id=id_) from None
 
@@ -277,7 +310,9 @@ class EntityStore:
         if absorbed.id == target.id:
             raise Errors.E021(id=absorbed.id)
         merged = target.merged_with(absorbed)
-        moved = self.database.rows("SELECT old FROM redirect WHERE new = ?", (absorbed.id,))
+        moved = self.database.rows(
+            "SELECT old FROM redirect WHERE new = ?", (absorbed.id,)
+        )
         self.remove([absorbed.id])
         self.update([merged])
         self._redirect((name, target.id) for (name,) in [*moved, (absorbed.id,)])
@@ -309,7 +344,11 @@ class EntityStore:
         ends = {old: _end(redirects, old) for old in redirects}
         positions = self.positions_of([*ends, *ends.values()])
         is_usable = (positions[: len(ends)] < 0) & (positions[len(ends) :] >= 0)
-        return {old: end for (old, end), use in zip(ends.items(), is_usable.tolist()) if use}
+        return {
+            old: end
+            for (old, end), use in zip(ends.items(), is_usable.tolist())
+            if use
+        }
 
     def _redirect(self, pairs: Iterable[tuple[str, str]]) -> None:
         self.database.many("INSERT OR REPLACE INTO redirect VALUES (?, ?)", pairs)
@@ -364,19 +403,27 @@ class EntityStore:
 
     def _remove(self, batch: list[str]) -> None:
         position_of = self._own(batch)
-        missing = [entity_id for entity_id in dict.fromkeys(batch) if entity_id not in position_of]
+        missing = [
+            entity_id
+            for entity_id in dict.fromkeys(batch)
+            if entity_id not in position_of
+        ]
         for entity_id in missing:
             self.require(entity_id)
         self.database.many(
-            "DELETE FROM redirect WHERE old = ?", [(entity_id,) for entity_id in missing]
+            "DELETE FROM redirect WHERE old = ?",
+            [(entity_id,) for entity_id in missing],
         )
         positions = list(position_of.values())
         self._note(positions)
         self._delete_names(positions)
         self.database.many(
-            "DELETE FROM redirect WHERE new = ?", [(entity_id,) for entity_id in position_of]
+            "DELETE FROM redirect WHERE new = ?",
+            [(entity_id,) for entity_id in position_of],
         )
-        self.database.many("DELETE FROM entity WHERE position = ?", [(p,) for p in positions])
+        self.database.many(
+            "DELETE FROM entity WHERE position = ?", [(p,) for p in positions]
+        )
         self.database.set(entities=len(self) - len(position_of))
 
     def _note(self, positions: Sequence[int]) -> None:

@@ -24,7 +24,9 @@ def text_key(text: Text) -> int:
     """A hash of a text, 64 bits."""
     title, description = text
     data = f"{title}\x1f{description}".encode("utf8", "surrogatepass")
-    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big", signed=True)
+    return int.from_bytes(
+        hashlib.blake2b(data, digest_size=8).digest(), "big", signed=True
+    )
 
 
 def keys_of(texts: Iterable[Text]) -> list[int]:
@@ -86,7 +88,9 @@ class TextRows:
         )
 
     def _keys_of(self, positions: list[int]) -> dict[int, list[int]]:
-        rows = np.flatnonzero(np.isin(self.owners, positions)) if positions else positions
+        rows = (
+            np.flatnonzero(np.isin(self.owners, positions)) if positions else positions
+        )
         keys: dict[int, list[int]] = {}
         for position, key in zip(self.owners[rows].tolist(), self.keys[rows].tolist()):
             keys.setdefault(position, []).append(key)
@@ -100,7 +104,9 @@ class TextRows:
         """The texts of some entities alone, (positions,) bool; None for all."""
         if positions is None:
             return self
-        return replace(self, owners=np.where(self.live & positions[self.owners], self.owners, -1))
+        return replace(
+            self, owners=np.where(self.live & positions[self.owners], self.owners, -1)
+        )
 
     def extends(self, earlier: "TextRows") -> bool:
         """Return whether the rows of another state have the same texts here."""
@@ -124,16 +130,28 @@ class TextRows:
             keys = arrays["keys"]
         except Exception as error:  # whatever reading damaged bytes may raise
             raise ValueError(f"{type(error).__name__}: {error}") from None
-        is_array = all(a.dtype == np.int64 and a.shape == (len(keys),) for a in (owners, keys))
-        if not is_array or [type(uuid), type(generation), type(identity)] != [str, int, str]:
+        is_array = all(
+            a.dtype == np.int64 and a.shape == (len(keys),) for a in (owners, keys)
+        )
+        if not is_array or [type(uuid), type(generation), type(identity)] != [
+            str,
+            int,
+            str,
+        ]:
             raise ValueError("its values are of other types")
         return cls(uuid, generation, identity, owners, keys)
 
     def fits(self, manifest: dict[str, Any], identity: str) -> bool:
         """Return whether an earlier state, with a verbalization's identity, has these texts."""
-        is_earlier = self.uuid == manifest["uuid"] and self.generation <= manifest["generation"]
+        is_earlier = (
+            self.uuid == manifest["uuid"] and self.generation <= manifest["generation"]
+        )
         is_same = bool(identity) and self.identity == identity
-        return is_earlier and is_same and int(self.owners.max(initial=-1)) < manifest["positions"]
+        return (
+            is_earlier
+            and is_same
+            and int(self.owners.max(initial=-1)) < manifest["positions"]
+        )
 
 
 def file_of(identity: str) -> str:
@@ -142,7 +160,9 @@ def file_of(identity: str) -> str:
     return f"texts-{digest.hexdigest()}.bin"
 
 
-def items_at(entities: EntityStore, positions: list[int]) -> Iterator[tuple[int, Entity]]:
+def items_at(
+    entities: EntityStore, positions: list[int]
+) -> Iterator[tuple[int, Entity]]:
     """Entities with their positions, in order; positions without an entity are left out."""
     for start in range(0, len(positions), CHUNK):
         yield from sorted(entities.at_all(positions[start : start + CHUNK]).items())
@@ -159,7 +179,11 @@ def missing_texts(
         new: dict[int, Text] = {}
         for _, entity in items_at(entities, positions[start : start + CHUNK]):
             texts = verbalize(entity)
-            new.update((key, text) for key, text in zip(keys_of(texts), texts) if key in missing)
+            new.update(
+                (key, text)
+                for key, text in zip(keys_of(texts), texts)
+                if key in missing
+            )
         missing.difference_update(new)
         if new:
             yield new
@@ -180,7 +204,9 @@ class DistinctTexts:
         ``entity_rows[entity_offsets[p]:entity_offsets[p + 1]]``.
     """
 
-    def __init__(self, entities: EntityStore, verbalize: Verbalization, owners: np.ndarray):
+    def __init__(
+        self, entities: EntityStore, verbalize: Verbalization, owners: np.ndarray
+    ):
         """Read the texts of all entities, whose vectors must be up to date.
 
         owners: (rows,) int64, the entity of each row, -1 for none.
@@ -198,11 +224,17 @@ class DistinctTexts:
                 links[position].append(number)
         self.texts = list(texts)
         self.rows = np.array(rows, dtype=np.int64)
-        self.entity_offsets = offsets_of(np.array([len(link) for link in links], dtype=np.int64))
-        self.entity_rows = np.array([text for link in links for text in link], dtype=np.int64)
+        self.entity_offsets = offsets_of(
+            np.array([len(link) for link in links], dtype=np.int64)
+        )
+        self.entity_rows = np.array(
+            [text for link in links for text in link], dtype=np.int64
+        )
         linked = np.repeat(np.arange(len(links)), np.diff(self.entity_offsets))
         self.row_entities = linked[np.argsort(self.entity_rows, kind="stable")]
-        self.row_offsets = offsets_of(np.bincount(self.entity_rows, minlength=len(self.texts)))
+        self.row_offsets = offsets_of(
+            np.bincount(self.entity_rows, minlength=len(self.texts))
+        )
 
     def __len__(self) -> int:
         return len(self.texts)

@@ -172,8 +172,12 @@ class VectorCache:
     def _find(self, keys: np.ndarray) -> np.ndarray:
         if not len(self._state.sorted):
             return np.full(len(keys), -1, dtype=np.int64)
-        place = np.minimum(np.searchsorted(self._state.sorted, keys), len(self._state.sorted) - 1)
-        return np.where(self._state.sorted[place] == keys, self._state.row_of[place], -1)
+        place = np.minimum(
+            np.searchsorted(self._state.sorted, keys), len(self._state.sorted) - 1
+        )
+        return np.where(
+            self._state.sorted[place] == keys, self._state.row_of[place], -1
+        )
 
     def _read(self) -> None:
         try:
@@ -226,7 +230,9 @@ class VectorCache:
                 is_valid = True
                 if rows * stride <= self.most_checked:
                     file.seek(HEADER + end * stride)
-                    is_valid = crc == zlib.crc32(file.read(count * stride), zlib.crc32(entries))
+                    is_valid = crc == zlib.crc32(
+                        file.read(count * stride), zlib.crc32(entries)
+                    )
                 valid.append(np.full(count, is_valid))
                 at = last
                 end = end + count
@@ -276,7 +282,9 @@ class VectorCache:
         """The lock of the files; None for vectors in memory."""
         if self.folder is None:
             return None
-        return self._file_locks.setdefault(os.getpid(), FileLock(str(self._path(".lock"))))
+        return self._file_locks.setdefault(
+            os.getpid(), FileLock(str(self._path(".lock")))
+        )
 
     def put(self, keys: np.ndarray, vectors: np.ndarray) -> None:
         """Add vectors of texts. Those that are here already stay.
@@ -301,7 +309,9 @@ class VectorCache:
             new_keys, new = self._new(keys, stored)
             self._index(new_keys, len(self), np.ones(len(new_keys), dtype=bool))
             self._state.vectors = self._state.vectors.with_rows(new)
-            self._state.readable = np.concatenate([self._state.readable, has_vector(new)])
+            self._state.readable = np.concatenate(
+                [self._state.readable, has_vector(new)]
+            )
 
     def missing(self, keys: np.ndarray) -> np.ndarray:
         """The keys of texts that have no vector here, each once."""
@@ -315,7 +325,9 @@ class VectorCache:
             has_row, vectors = source.get(missing)
             self.put(missing[has_row], vectors)
 
-    def _new(self, keys: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _new(
+        self, keys: np.ndarray, vectors: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         first = np.sort(np.unique(keys, return_index=True)[1])
         first = first[self._find(keys[first]) < 0]
         return keys[first], vectors[first]
@@ -326,9 +338,13 @@ class VectorCache:
         if self._state.damage and len(self):
             # Other programs may have the damaged files open: they are not changed.
             keys = np.concatenate([self._state.sorted, keys])
-            vectors = np.concatenate([self._state.vectors.rows[self._state.row_of], vectors])
+            vectors = np.concatenate(
+                [self._state.vectors.rows[self._state.row_of], vectors]
+            )
         assert self.folder is not None
-        self.folder.make_room(self.about.name, vectors.nbytes + 9 * len(keys) + 2 * HEADER)
+        self.folder.make_room(
+            self.about.name, vectors.nbytes + 9 * len(keys) + 2 * HEADER
+        )
         if self._state.damage or not self._state.header:
             self._create(vectors.shape[1])
         rows = np.ascontiguousarray(vectors).data
@@ -396,10 +412,14 @@ class VectorCaches:
             cache = self._caches.get((vector_kind, persist))
             if cache is None:
                 folder = self._place(vector_kind) if persist else None
-                same = [k for k in self._caches if k[0].kind == kind and k[1] == persist]
+                same = [
+                    k for k in self._caches if k[0].kind == kind and k[1] == persist
+                ]
                 for old in same[: len(same) + 1 - (MOST_KEPT if persist else 1)]:
                     del self._caches[old]
-                cache = self._caches[vector_kind, persist] = VectorCache(vector_kind, folder)
+                cache = self._caches[vector_kind, persist] = VectorCache(
+                    vector_kind, folder
+                )
                 cache.used()
         return cache
 

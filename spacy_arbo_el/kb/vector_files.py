@@ -50,7 +50,9 @@ class VectorKind:
     @property
     def name(self) -> str:
         """The name of its files, without suffix."""
-        digest = hashlib.blake2b(f"{self.encoder} {self.dtype}".encode(), digest_size=8)
+        digest = hashlib.blake2b(
+            f"{self.encoder} {self.dtype}".encode(), digest_size=8
+        )
         return f"vectors-{self.kind}-{digest.hexdigest()}"
 
 
@@ -70,7 +72,11 @@ class VectorFolder:
         files = by_use(self.path, f"vectors-{kind}-*.keys")
         headers = [(path, read_header(path)) for path in files]
         # Headers may come from strangers: a kind is part of a path.
-        return [parsed[0] for path, parsed in headers if parsed and parsed[0].name == path.stem]
+        return [
+            parsed[0]
+            for path, parsed in headers
+            if parsed and parsed[0].name == path.stem
+        ]
 
     @property
     def is_writable(self) -> bool:
@@ -125,7 +131,9 @@ def user_cache() -> VectorFolder | None:
     place = os.environ.get(CACHE)
     if place == "":
         return None
-    path = Path(place) if place else platformdirs.user_cache_path("spacy_arbo_el", False)
+    path = (
+        Path(place) if place else platformdirs.user_cache_path("spacy_arbo_el", False)
+    )
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError:
@@ -137,11 +145,15 @@ def parse_header(header: bytes) -> tuple[VectorKind, int] | None:
     """The kind of vectors, and the length of each. None where they are no vectors of ours."""
     try:
         values: dict[str, Any] = dict(json.loads(header))
-        vector_kind = VectorKind(*(str(values[name]) for name in ("encoder", "kind", "dtype")))
+        vector_kind = VectorKind(
+            *(str(values[name]) for name in ("encoder", "kind", "dtype"))
+        )
         width = values["width"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    is_valid = type(width) is int and 0 < width <= WIDEST and vector_kind.dtype in DTYPES
+    is_valid = (
+        type(width) is int and 0 < width <= WIDEST and vector_kind.dtype in DTYPES
+    )
     return (vector_kind, width) if is_valid and len(header) == HEADER else None
 
 

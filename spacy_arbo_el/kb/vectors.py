@@ -85,7 +85,9 @@ class VectorRows:
             return vectors.astype(np.float32, copy=False)
         return torch.from_numpy(vectors).float().numpy()
 
-    def array(self, prepare: Callable[[np.ndarray], np.ndarray] = np.asarray) -> np.ndarray:
+    def array(
+        self, prepare: Callable[[np.ndarray], np.ndarray] = np.asarray
+    ) -> np.ndarray:
         """All rows, (n, width) float32, some at a time through ``prepare``."""
         vectors = np.empty((len(self), self.width), dtype=np.float32)
         for start in range(0, len(self), BLOCK):
@@ -165,7 +167,9 @@ class EntityVectors:
         """Return whether every entity's vectors are up to date."""
         self._look()
         is_empty = not len(self.storage.entities) and not len(self._texts.keys)
-        return is_empty or not self.storage.entities.has_changed_since(self._texts.generation)
+        return is_empty or not self.storage.entities.has_changed_since(
+            self._texts.generation
+        )
 
     def count_outdated(self) -> int:
         """The number of entities without up-to-date vectors."""
@@ -176,10 +180,17 @@ class EntityVectors:
     def encoders(self) -> list[str]:
         """Fingerprints of the encoders whose vectors are in the folder, those used last first."""
         place = self.storage.folder
-        return [] if place is None else [kind.encoder for kind in VectorFolder(place).kinds(NAMES)]
+        return (
+            []
+            if place is None
+            else [kind.encoder for kind in VectorFolder(place).kinds(NAMES)]
+        )
 
     def are_of(
-        self, verbalize: Verbalization, fingerprint: str, only: np.ndarray | None = None
+        self,
+        verbalize: Verbalization,
+        fingerprint: str,
+        only: np.ndarray | None = None,
     ) -> bool:
         """Return whether the rows are up to date, of these texts and this encoder."""
         return (
@@ -209,8 +220,12 @@ class EntityVectors:
         if not len(rows):
             return {}
         outdated = self.storage.entities.changed_since(self._texts.generation)
-        rows_shown = np.flatnonzero(np.isin(self._shown.owners, np.setdiff1d(positions, outdated)))
-        positions_shown, first = np.unique(self._shown.owners[rows_shown], return_index=True)
+        rows_shown = np.flatnonzero(
+            np.isin(self._shown.owners, np.setdiff1d(positions, outdated))
+        )
+        positions_shown, first = np.unique(
+            self._shown.owners[rows_shown], return_index=True
+        )
         return dict(zip(positions_shown.tolist(), rows.take(rows_shown[first])))
 
     def _look(self) -> None:
@@ -269,7 +284,9 @@ class EntityVectors:
                 with cache.filling():
                     keys = np.array(list(new), dtype=np.int64)
                     lacking = [
-                        key for key, has_vector in zip(new, cache.has(keys)) if not has_vector
+                        key
+                        for key, has_vector in zip(new, cache.has(keys))
+                        if not has_vector
                     ]
                     if lacking:
                         vectors = encode([new[key] for key in lacking])
@@ -311,7 +328,9 @@ class EntityVectors:
         for path in by_use(place, pattern):
             with suppress(OSError, ValueError):
                 texts = TextRows.from_bytes(path.read_bytes())
-                if path.name == file_of(texts.identity) and texts.fits(manifest, texts.identity):
+                if path.name == file_of(texts.identity) and texts.fits(
+                    manifest, texts.identity
+                ):
                     self._saved = path.name, texts.generation
                     return texts
         return None
@@ -340,7 +359,11 @@ class EntityVectors:
         self.epoch += not extends
         if not extends:
             place = self.storage.folder
-            index = None if place is None else AttachedIndex.read(place, cache.about, texts.keys)
+            index = (
+                None
+                if place is None
+                else AttachedIndex.read(place, cache.about, texts.keys)
+            )
             self._index = index
 
     # Folders and bytes
@@ -406,7 +429,11 @@ class EntityVectors:
         keys = np.unique(texts.keys[texts.live])
         readable, vectors = self._cache.get(keys)
         arrays = {"keys": keys[readable], "vectors": vectors}
-        return {"texts": texts.to_bytes(), "encoder": self.fingerprint, "arrays": arrays}
+        return {
+            "texts": texts.to_bytes(),
+            "encoder": self.fingerprint,
+            "arrays": arrays,
+        }
 
     def from_dict(self, values: dict[str, Any]) -> None:
         """Load the output of ``to_dict``. ValueError where it is damaged, or of other entities."""

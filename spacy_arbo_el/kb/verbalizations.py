@@ -79,7 +79,10 @@ class Names:
             details = f"{details} ({', '.join(entity.types)})".strip()
         if not entity.names:
             return _one_text(entity, details) if self.description else []
-        return [(name, details) for name in dict.fromkeys(map(compatible, entity.names_in_text))]
+        return [
+            (name, details)
+            for name in dict.fromkeys(map(compatible, entity.names_in_text))
+        ]
 
 
 @registry.misc("spacy-arbo-el.Parts.v1")
@@ -111,13 +114,17 @@ class Parts:
         if self.description:
             parts.append(entity.description)
         if self.types:
-            parts.append(", ".join(t for t in entity.types if not _WIKIDATA_ID.fullmatch(t)))
+            parts.append(
+                ", ".join(t for t in entity.types if not _WIKIDATA_ID.fullmatch(t))
+            )
         if self.aliases:
             parts.append(", ".join(entity.aliases))
         details = [soft_limit(part, _PART) for part in parts]
         if self.paragraph:
             text = entity.meta.get("paragraph", "")
-            details.append(soft_limit(text if isinstance(text, str) else "", _PARAGRAPH))
+            details.append(
+                soft_limit(text if isinstance(text, str) else "", _PARAGRAPH)
+            )
         return _one_text(entity, ", ".join(filter(None, details)))
 
 
@@ -143,7 +150,9 @@ def _one_text(entity: Entity, details: str) -> list[Text]:
     """
     if not entity.is_unnamed:
         return [(compatible(entity.title), details)]
-    return [("", details)] if details and (entity.description or entity.aliases) else []
+    return (
+        [("", details)] if details and (entity.description or entity.aliases) else []
+    )
 
 
 def verbalization_identity(verbalize: Verbalization) -> str:

@@ -27,7 +27,10 @@ def verify(path: Path) -> list[str]:
                     *_entity_problems(database),
                     *_trigram_problems(database),
                     *_derived_problems(path),
-                    *(f"{name} does not belong to the knowledge base" for name in foreign),
+                    *(
+                        f"{name} does not belong to the knowledge base"
+                        for name in foreign
+                    ),
                 ]
         finally:
             database.close()
@@ -41,7 +44,11 @@ def vector_problems(path: Path) -> Iterator[str]:
         header = read_header(keys)
         vectors = keys.with_suffix(".bin")
         rows = vectors.name
-        if not keys.stat().st_size and vectors.is_file() and vectors.stat().st_size <= HEADER:
+        if (
+            not keys.stat().st_size
+            and vectors.is_file()
+            and vectors.stat().st_size <= HEADER
+        ):
             continue  # its writer was killed before it wrote a vector
         if header is None or header[0].name != keys.stem:
             yield f"{keys.name} or {rows} is damaged: it has another header"
@@ -76,7 +83,9 @@ def _trigram_problems(database: Database) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as place:
         copy = database.copy(Path(place) / DATABASE)
         try:
-            copy.rows("INSERT INTO trigram (trigram, rank) VALUES ('integrity-check', 1)")
+            copy.rows(
+                "INSERT INTO trigram (trigram, rank) VALUES ('integrity-check', 1)"
+            )
         except (ValueError, OSError) as error:
             yield f"{DATABASE} has an index of trigrams that differs from its names ({error})"
         finally:

@@ -53,7 +53,9 @@ class ComponentFolder:
 
     # Writing
 
-    def write(self, dumps: Mapping[str, Callable[[], bytes]], kb: ArboKB | None) -> None:
+    def write(
+        self, dumps: Mapping[str, Callable[[], bytes]], kb: ArboKB | None
+    ) -> None:
         """Save in one step. Parts that are not given stay as saved before.
 
         dumps: For each part a function that gives its bytes.
@@ -71,7 +73,9 @@ class ComponentFolder:
                 stack.enter_context(locked_folder(target / KB, refusal))
             folder = stack.enter_context(replacing_folder(self.path, SAVED))
             before = self._manifest_or_none()
-            files = {k: v for k, v in before.files.items() if k in PARTS} if before else {}
+            files = (
+                {k: v for k, v in before.files.items() if k in PARTS} if before else {}
+            )
             for name in set(files) - set(dumps):
                 if (target / name).is_file():
                     link(target / name, folder / name)
@@ -88,7 +92,9 @@ class ComponentFolder:
             if kb is not None:
                 identity = state_of(folder / KB)
             details = {"save": uuid.uuid4().hex, "kb": identity}
-            (folder / MANIFEST).write_bytes(Manifest(files, details).to_bytes(FORMAT, VERSION))
+            (folder / MANIFEST).write_bytes(
+                Manifest(files, details).to_bytes(FORMAT, VERSION)
+            )
 
     # Reading
 
@@ -153,7 +159,9 @@ class ComponentFolder:
         _check_identity(path, state_of(path), saved)
         manifest_of_kb = open_kb(path).database.manifest()
         _check_identity(
-            path, (manifest_of_kb.get("uuid"), manifest_of_kb.get("generation", 0)), saved
+            path,
+            (manifest_of_kb.get("uuid"), manifest_of_kb.get("generation", 0)),
+            saved,
         )
 
 
@@ -168,11 +176,15 @@ def _check(details: Mapping[str, Any]) -> None:
     kb = details.get("kb")
     if not re.fullmatch("[0-9a-f]{32}", str(details.get("save"))):
         raise ValueError("it has no number")
-    if kb is not None and not (isinstance(kb, list) and list(map(type, kb)) == [str, int]):
+    if kb is not None and not (
+        isinstance(kb, list) and list(map(type, kb)) == [str, int]
+    ):
         raise ValueError(f"kb is {kb!r:.60}")
 
 
-def _check_identity(path: Path, identity: tuple[Any, int] | None, saved: Sequence[Any]) -> None:
+def _check_identity(
+    path: Path, identity: tuple[Any, int] | None, saved: Sequence[Any]
+) -> None:
     """Raise ValueError for another KB than the saved one. An older state of it is refused too.
 
     identity: Its identity; None where it can't be read, of which opening it tells more.

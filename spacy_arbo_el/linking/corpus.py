@@ -84,7 +84,9 @@ class CorpusLinker:
     stored: NewEntities
     report: Callable[[CoverageEstimate], None] = partial(log.info, "%s")
 
-    def link(self, docs: Iterable[Doc], *, threshold: ThresholdSetting | None = None) -> list[Doc]:
+    def link(
+        self, docs: Iterable[Doc], *, threshold: ThresholdSetting | None = None
+    ) -> list[Doc]:
         """Link the mentions of all docs in one graph. RETURNS: The docs, with their links.
 
         Mentions of different documents support each other, and a new entity has one id over all
@@ -104,7 +106,9 @@ class CorpusLinker:
         read: Function that gives the documents, the same each time it is called. It is called
             twice.
         """
-        yield from self.annotated(read, self.links(read, self._threshold(threshold))[0])
+        yield from self.annotated(
+            read, self.links(read, self._threshold(threshold))[0]
+        )
 
     def discover(
         self, docs: Iterable[Doc], *, threshold: ThresholdSetting | None = None
@@ -147,7 +151,9 @@ class CorpusLinker:
 
     # The passes
 
-    def links(self, read: ReadDocs, threshold: float) -> tuple[CorpusLinks, NewEntities]:
+    def links(
+        self, read: ReadDocs, threshold: float
+    ) -> tuple[CorpusLinks, NewEntities]:
         """Links and new entities of a corpus's first pass."""
         with self.stages.datastore.reading():
             mentions = self.gather(read)
@@ -190,7 +196,9 @@ class CorpusLinker:
         before = self.stages.coverage
         return estimate_coverage(ranked, fitted, self.documents.threshold, before)
 
-    def _estimated(self, mentions: CorpusMentions, threshold: float) -> CoverageSetting:
+    def _estimated(
+        self, mentions: CorpusMentions, threshold: float
+    ) -> CoverageSetting:
         """The coverage by the mentions of the corpus, where it is to be estimated."""
         if self.stages.coverage != ESTIMATE:
             return None
@@ -213,7 +221,9 @@ class CorpusLinker:
             return ranking
         records = [ranked.batch.records[row] for row in rows.tolist()]
         corrected = ranked.corrected[rows]
-        return with_coverage(ranking, records, corrected, coverage, self.stages.fitted_coverage)
+        return with_coverage(
+            ranking, records, corrected, coverage, self.stages.fitted_coverage
+        )
 
     def _new_entities(
         self,
@@ -259,8 +269,14 @@ class CorpusLinker:
             nearest = nearest_entities(shown.candidates, stages.datastore.kb)
             documents = mentions.documents[taken[added]]
             # Those of most discoveries are all new: their vectors need not be copied.
-            new = new_mentions if len(added) == len(new_mentions) else new_mentions.take(added)
-            unlinked_mentions = Unlinked(new.records, documents, nearest, new.inputs, new.encoded)
+            new = (
+                new_mentions
+                if len(added) == len(new_mentions)
+                else new_mentions.take(added)
+            )
+            unlinked_mentions = Unlinked(
+                new.records, documents, nearest, new.inputs, new.encoded
+            )
             new_entities.add_groups(unlinked_mentions, groups[added], continued)
         return new_entities
 
@@ -271,13 +287,17 @@ class CorpusLinker:
         search = self.search(mentions)
         if search is None:
             return mentions
-        return self.with_neighbours(mentions, search.nearest(np.arange(len(mentions.documents))))
+        return self.with_neighbours(
+            mentions, search.nearest(np.arange(len(mentions.documents)))
+        )
 
     def gather_part(self, docs: Sequence[Doc]) -> CorpusPart:
         """The first pass over some documents: their mentions with their candidates."""
         spans = [self.stages.reader.mentions_to_link(doc) for doc in docs]
         ranked = self.stages.rank(spans, n_mentions=0)
-        return CorpusPart.of(ranked, list(map(len, spans)), self.stages.inference.n_exemplars)
+        return CorpusPart.of(
+            ranked, list(map(len, spans)), self.stages.inference.n_exemplars
+        )
 
     def search(self, mentions: CorpusMentions) -> CorpusSearch | None:
         """The search for neighbours among mentions. None where they need none."""
@@ -289,7 +309,9 @@ class CorpusLinker:
         similarity = self.stages.datastore.settings.similarity
         return CorpusSearch.build(ranked.batch.encoded, count, similarity)
 
-    def with_neighbours(self, mentions: CorpusMentions, nearest: TopK) -> CorpusMentions:
+    def with_neighbours(
+        self, mentions: CorpusMentions, nearest: TopK
+    ) -> CorpusMentions:
         """Add neighbours among the mentions, as ``search`` finds them."""
         if self.stages.datastore.settings.match_types:
             labels = mentions.ranked.batch.labels
@@ -325,7 +347,9 @@ class CorpusLinker:
         return make_links(
             rows,
             mentions.ranked.batch.records,
-            self._shown(mentions, np.array(rows, dtype=np.int64), links.decided.coverage),
+            self._shown(
+                mentions, np.array(rows, dtype=np.int64), links.decided.coverage
+            ),
             links.decided.decisions,
             links.decided.cluster_ids,
             links.texts,

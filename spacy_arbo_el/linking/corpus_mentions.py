@@ -27,7 +27,9 @@ class CorpusPart:
     counts: list[int]
 
     @classmethod
-    def of(cls, ranked: RankedMentions, counts: list[int], n_exemplars: int) -> "CorpusPart":
+    def of(
+        cls, ranked: RankedMentions, counts: list[int], n_exemplars: int
+    ) -> "CorpusPart":
         """The stored part of mentions.
 
         n_exemplars: How many exemplars the inference procedure looks at; it may look at as many
@@ -78,7 +80,9 @@ class CorpusMentions:
         batches: In the order in which their documents were read; at least one.
         """
         documents_read = CorpusPart.concat(batches)
-        rows, places = canonical_order(documents_read.ranked.batch.records, documents_read.counts)
+        rows, places = canonical_order(
+            documents_read.ranked.batch.records, documents_read.counts
+        )
         documents = documents_read.ranked.batch.documents[rows]
         return cls(
             places,
@@ -105,11 +109,17 @@ def canonical_order(
         of_document = records[int(starts[number]) : int(starts[number + 1])]
         return [(record.key, record.label, record.doc_id) for record in of_document]
 
-    texts = [records[first].key[0] if n else "" for first, n in zip(starts.tolist(), counts)]
+    texts = [
+        records[first].key[0] if n else "" for first, n in zip(starts.tolist(), counts)
+    ]
     by_text = sorted(range(len(texts)), key=texts.__getitem__)
     # Of documents with the same text, all mentions are compared.
     groups = (list(group) for _, group in groupby(by_text, key=texts.__getitem__))
-    order = [n for group in groups for n in (sorted(group, key=mentions) if group[1:] else group)]
+    order = [
+        n
+        for group in groups
+        for n in (sorted(group, key=mentions) if group[1:] else group)
+    ]
     rows = ragged_ranges(starts[order], lengths[order])
     places = [range(0)] * len(texts)
     at = 0

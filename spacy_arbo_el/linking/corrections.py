@@ -10,7 +10,13 @@ import srsly
 from ..base.arrays import TopK, resized_table
 from ..base.calibration import log_odds
 from ..encoders.inputs import EncodingCache
-from ..mentions.record import MentionBatch, MentionKey, MentionRecord, are_texts, check_key
+from ..mentions.record import (
+    MentionBatch,
+    MentionKey,
+    MentionRecord,
+    are_texts,
+    check_key,
+)
 from ..ranking.ranking import Ranking
 from ..retrieval.datastore import Datastore
 from ..retrieval.exemplars import ExemplarStore
@@ -75,7 +81,9 @@ class Corrections:
         return len(self.items)
 
     def to_bytes(self) -> bytes:
-        return srsly.msgpack_dumps([[list(key), *item] for key, item in self.items.items()])
+        return srsly.msgpack_dumps(
+            [[list(key), *item] for key, item in self.items.items()]
+        )
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Corrections":
@@ -87,7 +95,9 @@ class Corrections:
             correction = Correction(kb_id, tuple(rejected), before)
             check_key(tuple(key[:-1]))
             if not are_texts([key[-1], kb_id or "", *rejected, *(before or ())]):
-                raise ValueError(f"a correction has something else than texts: {correction!r:.80}")
+                raise ValueError(
+                    f"a correction has something else than texts: {correction!r:.80}"
+                )
             corrections.items[tuple(key)] = correction
         return corrections
 
@@ -100,7 +110,10 @@ class Corrections:
 
     def is_learned(self, key: MentionKey, kb_id: str) -> bool:
         """Return whether a person linked a mention to an entity."""
-        return any(self.items[corrected_key].kb_id == kb_id for corrected_key in self._at([key]))
+        return any(
+            self.items[corrected_key].kb_id == kb_id
+            for corrected_key in self._at([key])
+        )
 
     def forget_at(self, keys: Iterable[MentionKey]) -> None:
         """Forget the corrections of mentions."""
@@ -130,7 +143,9 @@ class Corrections:
         for key in self._at(stored):
             correction = self.items[key]
             # An annotation as NIL has no ids.
-            if (annotated.get(key, (correction.kb_id,)) or ("",)) == (correction.kb_id,):
+            if (annotated.get(key, (correction.kb_id,)) or ("",)) == (
+                correction.kb_id,
+            ):
                 self.items[key] = correction._replace(before=stored[key[:3]])
             else:
                 del self.items[key]
@@ -180,17 +195,24 @@ class Corrections:
                     )
             else:
                 keep[mention] = ~np.isin(ranking.candidates.ids[mention], rejected)
-                keep_texts[mention] = ~np.isin(neighbours.entities.ids[mention], rejected)
+                keep_texts[mention] = ~np.isin(
+                    neighbours.entities.ids[mention], rejected
+                )
                 owners = neighbours.exemplar_entities[mention]
                 keep_exemplars[mention] = ~np.isin(owners, rejected)
         mentions = neighbours.mentions.where(~corrected[:, None])
         neighbours = _with_given_exemplars(neighbours, keep_exemplars, linked_mentions)
-        neighbours = replace(neighbours, entities=neighbours.entities.where(keep_texts))
+        neighbours = replace(
+            neighbours, entities=neighbours.entities.where(keep_texts)
+        )
         ranking = _with_given_candidates(ranking.where(keep), linked_mentions)
         return neighbours.with_mentions(mentions), ranking, corrected
 
     def matches(
-        self, batch: MentionBatch, datastore: Datastore, cache: EncodingCache | None = None
+        self,
+        batch: MentionBatch,
+        datastore: Datastore,
+        cache: EncodingCache | None = None,
     ) -> dict[int, CorrectionMatch]:
         """The correction that holds for each mention that one holds for."""
         if not self.items:
@@ -203,16 +225,18 @@ class Corrections:
         entities = datastore.kb.entities.positions_of(ids).tolist()
         corrected_mentions = [
             CorrectedMention(
-                replace(store.records[row], label=key[3]), entity if kb_id else NO_ENTITY, row
+                replace(store.records[row], label=key[3]),
+                entity if kb_id else NO_ENTITY,
+                row,
             )
             for key, row, kb_id, entity in zip(keys, rows, ids, entities)
         ]
         if self._fingerprint != datastore.encoder.fingerprint:
             self._passages = EncodingCache()
             self._fingerprint = datastore.encoder.fingerprint
-        return CorrectionMatcher(corrected_mentions, datastore, self._passages, cache).match(
-            batch.records
-        )
+        return CorrectionMatcher(
+            corrected_mentions, datastore, self._passages, cache
+        ).match(batch.records)
 
     def _form_of(self, key: CorrectionKey, store: ExemplarStore) -> str | None:
         """The string of a corrected mention, None where it is not stored any more."""
@@ -228,7 +252,9 @@ class Corrections:
 def _with_given_exemplars(
     neighbours: Neighbours, keep: np.ndarray, linked_mentions: list[_GivenEntity]
 ) -> Neighbours:
-    owners = TopK(neighbours.exemplar_entities, neighbours.exemplars.scores).where(keep)
+    owners = TopK(neighbours.exemplar_entities, neighbours.exemplars.scores).where(
+        keep
+    )
     exemplars = neighbours.exemplars.where(keep)
     width = max(exemplars.width, 1)
     ids = exemplars.resized(width).ids.copy()
@@ -241,7 +267,9 @@ def _with_given_exemplars(
     return neighbours.with_exemplars(TopK(ids, scores), entities)
 
 
-def _with_given_candidates(ranking: Ranking, linked_mentions: list[_GivenEntity]) -> Ranking:
+def _with_given_candidates(
+    ranking: Ranking, linked_mentions: list[_GivenEntity]
+) -> Ranking:
     width = max(ranking.candidates.width, 1)
     exemplars = resized_table(ranking.exemplars, width, -1)
     ids = ranking.candidates.resized(width).ids.copy()

@@ -105,7 +105,9 @@ def shift_between(fitted: float, target: float) -> float:
     return float(np.log(target / (1 - target)) - np.log(fitted / (1 - fitted)))
 
 
-def estimate_share(log_odds: np.ndarray, fitted: float, documents: np.ndarray) -> ShareEstimate:
+def estimate_share(
+    log_odds: np.ndarray, fitted: float, documents: np.ndarray
+) -> ShareEstimate:
     """Estimate the share of mentions whose entity the list has.
 
     log_odds: (m,) float, that the list has each mention's entity, for the share ``fitted``.
@@ -201,9 +203,13 @@ def estimate_coverage(
     counts = Counter(labels.tolist())
     by_label = {}
     if len(counts) > 1:
-        for label in sorted(label for label, count in counts.items() if count >= MIN_MENTIONS):
+        for label in sorted(
+            label for label, count in counts.items() if count >= MIN_MENTIONS
+        ):
             has_label = labels == label
-            by_label[label] = estimate_share(presence[has_label], fitted, documents[has_label])
+            by_label[label] = estimate_share(
+                presence[has_label], fitted, documents[has_label]
+            )
     overall = estimate_share(presence, fitted, documents)
     ranking = ranked.ranking.take(rows)
     none = np.zeros(len(rows), dtype=bool)
@@ -215,7 +221,9 @@ def estimate_coverage(
         return float((best < needed).mean())
 
     setting = setting_of(overall, by_label)
-    return CoverageEstimate(overall, len(rows), by_label, unlinked(before), unlinked(setting))
+    return CoverageEstimate(
+        overall, len(rows), by_label, unlinked(before), unlinked(setting)
+    )
 
 
 def documents_with_mentions(

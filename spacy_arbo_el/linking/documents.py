@@ -7,7 +7,13 @@ from spacy.tokens import Doc, Span
 
 from ..encoders.dual import one_thread_after_fork
 from ..kb.entity import NIL
-from ..mentions.annotations import DocLinks, Link, Overwrite, annotate, annotate_new_entities
+from ..mentions.annotations import (
+    DocLinks,
+    Link,
+    Overwrite,
+    annotate,
+    annotate_new_entities,
+)
 from ..mentions.getters import place_of
 from .stages import LinkingStages
 
@@ -34,7 +40,10 @@ class DocumentLinker:
         return self.by_doc(docs, spans, self.stages.link(spans, self.threshold).links)
 
     def by_doc(
-        self, docs: Sequence[Doc], spans: Sequence[Sequence[Span]], links: Iterable[Link]
+        self,
+        docs: Sequence[Doc],
+        spans: Sequence[Sequence[Span]],
+        links: Iterable[Link],
     ) -> list[DocLinks]:
         """Links by the places of their mentions. NIL for discarded ones.
 
@@ -56,7 +65,13 @@ class DocumentLinker:
         return all_links
 
     def annotate(self, doc: Doc, links: DocLinks) -> None:
-        annotate(doc, links, self.stages.reader.settings.getter, self.extension, self.overwrite)
+        annotate(
+            doc,
+            links,
+            self.stages.reader.settings.getter,
+            self.extension,
+            self.overwrite,
+        )
 
     def annotate_new_entities(self, doc: Doc, links: DocLinks) -> None:
         """Write mentions of new entities to their span group."""

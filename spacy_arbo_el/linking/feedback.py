@@ -44,7 +44,9 @@ class Feedback:
             correction = self._correction(span)
             if kb_id != NIL:
                 self._position(span, kb_id)
-            rejected = tuple(rejected for rejected in correction.rejected if rejected != kb_id)
+            rejected = tuple(
+                rejected for rejected in correction.rejected if rejected != kb_id
+            )
             kb_id = "" if kb_id == NIL else kb_id
             self._correct(span, correction._replace(kb_id=kb_id, rejected=rejected))
 
@@ -64,7 +66,11 @@ class Feedback:
             self._correct(span, correction._replace(kb_id=learned, rejected=rejected))
 
     def covered(
-        self, span: Span, docs: Iterable[Doc], kb_id: str = NIL, cache: EncodingCache | None = None
+        self,
+        span: Span,
+        docs: Iterable[Doc],
+        kb_id: str = NIL,
+        cache: EncodingCache | None = None,
     ) -> list[Span]:
         """Find the mentions that a correction of a mention would hold for.
 
@@ -108,7 +114,9 @@ class Feedback:
             self.datastore.changed()
             return True
 
-    def add_exemplars(self, docs: Iterable[Doc], cache: EncodingCache | None = None) -> int:
+    def add_exemplars(
+        self, docs: Iterable[Doc], cache: EncodingCache | None = None
+    ) -> int:
         """Store each annotated mention of ``docs`` as an exemplar of its ``span.kb_id_``.
 
         An annotation takes the place of an earlier correction that says something else.
@@ -118,10 +126,14 @@ class Feedback:
         RETURNS: How many are new.
         """
         reader = self.reader
-        batch = reader.read([[s for s in reader.all_mentions(doc) if s.kb_id_] for doc in docs])
+        batch = reader.read(
+            [[s for s in reader.all_mentions(doc) if s.kb_id_] for doc in docs]
+        )
         vectors = None
         if cache is not None:
-            vectors = cache.mentions(batch.inputs, self.datastore.encoder.encode_mentions)
+            vectors = cache.mentions(
+                batch.inputs, self.datastore.encoder.encode_mentions
+            )
         with self.datastore.editing():
             before = len(self.datastore.exemplars)
             self.datastore.add_exemplars(batch.records, batch.inputs, vectors)
@@ -159,12 +171,18 @@ class Feedback:
         if correction.kb_id is None:
             refused = set(entities.positions_of(correction.rejected).tolist())
             before = correction.before or ()
-            return tuple(kb_id for kb_id in before if entities.position(kb_id) not in refused)
+            return tuple(
+                kb_id for kb_id in before if entities.position(kb_id) not in refused
+            )
         if not correction.kb_id:
             return ()
         owners = entities.with_name(self.reader.read([[span]]).normalized[0])
         learned = entities.position(correction.kb_id)
-        return (correction.kb_id,) if all(position == learned for position in owners) else ()
+        return (
+            (correction.kb_id,)
+            if all(position == learned for position in owners)
+            else ()
+        )
 
     def _position(self, span: Span, kb_id: str) -> int:
         """The position of an entity that a mention is said to be, or not to be."""

@@ -24,14 +24,23 @@ class Only:
 
     @classmethod
     def of(
-        cls, datastore: Datastore, ids: Iterable[str] | None, types: Iterable[str] | None
+        cls,
+        datastore: Datastore,
+        ids: Iterable[str] | None,
+        types: Iterable[str] | None,
     ) -> "Only":
         """Entities of a datastore. Raises ValueError for an id that it lacks.
 
         A string is one id, or one type.
         """
-        chosen = None if ids is None else frozenset([ids] if isinstance(ids, str) else ids)
-        kinds = None if types is None else frozenset([types] if isinstance(types, str) else types)
+        chosen = (
+            None if ids is None else frozenset([ids] if isinstance(ids, str) else ids)
+        )
+        kinds = (
+            None
+            if types is None
+            else frozenset([types] if isinstance(types, str) else types)
+        )
         unknown = [
             entity_id
             for entity_id in sorted(chosen or ())
@@ -61,4 +70,6 @@ class Only:
 
     def restrict(self, ranking: Ranking, datastore: Datastore) -> Ranking:
         """A ranking without other candidates."""
-        return ranking.where(take_or(self.mask(datastore), ranking.candidates.ids, False))
+        return ranking.where(
+            take_or(self.mask(datastore), ranking.candidates.ids, False)
+        )

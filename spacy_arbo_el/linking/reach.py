@@ -81,7 +81,9 @@ class CorrectionMatcher:
         match_of: dict[int, CorrectionMatch] = {}
         pairs: list[tuple[int, int]] = []
         for mention, record in enumerate(records):
-            same = [n for n in by_form.get(form_of(record), ()) if self._agree(n, record)]
+            same = [
+                n for n in by_form.get(form_of(record), ()) if self._agree(n, record)
+            ]
             certain = [n for n in same if self.corrected[n].record.key == record.key]
             certain = certain or [
                 n for n in same if _words(self.corrected[n].record) == _words(record)
@@ -97,7 +99,9 @@ class CorrectionMatcher:
     def _agree(self, number: int, record: MentionRecord) -> bool:
         """Whether labels are the same. One without a label is of any, unless types must match."""
         label = self.corrected[number].record.label
-        is_open = not self.datastore.settings.match_types and not (label and record.label)
+        is_open = not self.datastore.settings.match_types and not (
+            label and record.label
+        )
         return label == record.label or is_open
 
     def _compare(
@@ -115,7 +119,9 @@ class CorrectionMatcher:
             cosine = contexts.cosine(corrected.record, record)
             if corrected.record.key[0] != record.key[0] and cosine < SAME_PASSAGE:
                 continue
-            if corrected.entity != NO_ENTITY and contexts.is_better_for_others(corrected, record):
+            if corrected.entity != NO_ENTITY and contexts.is_better_for_others(
+                corrected, record
+            ):
                 continue
             best[mention] = max(best.get(mention, (-np.inf, number)), (cosine, number))
         for mention, (_, number) in best.items():
@@ -128,7 +134,9 @@ class CorrectionMatcher:
         encoder = self.datastore.encoder
         vectors: dict[str, np.ndarray] = {}
         if encoder.reads_passages:
-            corrected = [self.corrected[number].record for number in dict.fromkeys(numbers)]
+            corrected = [
+                self.corrected[number].record for number in dict.fromkeys(numbers)
+            ]
             compared = [records[mention] for mention in dict.fromkeys(mentions)]
             vectors |= _encoded(compared, encoder, self.cache)
             vectors |= _encoded(corrected, encoder, self.passages)
@@ -156,16 +164,22 @@ class _Contexts:
         """The cosine of two passages; of their words where the encoder can't read passages."""
         if not self.vectors:
             return _cosine_of_words(first.surroundings, second.surroundings)
-        return float(self.vectors[first.surroundings] @ self.vectors[second.surroundings])
+        return float(
+            self.vectors[first.surroundings] @ self.vectors[second.surroundings]
+        )
 
-    def is_better_for_others(self, corrected: CorrectedMention, record: MentionRecord) -> bool:
+    def is_better_for_others(
+        self, corrected: CorrectedMention, record: MentionRecord
+    ) -> bool:
         """Return whether another entity of a mention's name fits its text better.
 
         It does where it fits better than the given entity, and by more than in the corrected
         passage, where the given one is right.
         """
         owners = self.datastore.kb.entities.with_name(record.normalized or record.text)
-        namesakes = [position for position in owners if position != corrected.entity][:MOST_OTHERS]
+        namesakes = [position for position in owners if position != corrected.entity][
+            :MOST_OTHERS
+        ]
         if not self.vectors or not namesakes:
             return False
         entities = np.array([corrected.entity, *namesakes], dtype=np.int64)
@@ -180,7 +194,9 @@ class _Contexts:
 def _cosine_of_words(first: str, second: str) -> float:
     first_words = set(first.casefold().split())
     second_words = set(second.casefold().split())
-    return len(first_words & second_words) / max((len(first_words) * len(second_words)) ** 0.5, 1.0)
+    return len(first_words & second_words) / max(
+        (len(first_words) * len(second_words)) ** 0.5, 1.0
+    )
 
 
 def form_of(record: MentionRecord) -> str:

@@ -70,12 +70,16 @@ class Serializer:
     def to_bytes(self, exclude: Iterable[str]) -> bytes:
         """Serialize all parts but the excluded, with checksums."""
         kb = self.linker.stages.datastore.kb
-        data_of = {state_part.name: state_part.dump() for state_part in self._parts(exclude)}
+        data_of = {
+            state_part.name: state_part.dump() for state_part in self._parts(exclude)
+        }
         if KB not in exclude:
             data_of[KB] = kb.to_bytes()
         content = {
             "format": VERSION,
-            "checksums": {name: Checksum.of(data).hash for name, data in data_of.items()},
+            "checksums": {
+                name: Checksum.of(data).hash for name, data in data_of.items()
+            },
             "parts": data_of,
         }
         return srsly.msgpack_dumps(content)
@@ -86,7 +90,9 @@ class Serializer:
             content: Any = srsly.msgpack_loads(data)
             if content["format"] != VERSION:
                 raise Errors.E057(problem=f"format {content['format']!r:.20}")
-            sums = {name: Checksum.of(data).hash for name, data in content["parts"].items()}
+            sums = {
+                name: Checksum.of(data).hash for name, data in content["parts"].items()
+            }
             if sums != content["checksums"]:
                 raise Errors.E057(problem="a checksum is wrong")
             data_of = content["parts"]
@@ -97,7 +103,9 @@ class Serializer:
     def to_disk(self, path: Path, exclude: Iterable[str]) -> None:
         """Write a folder in one step. It is the old one or the new one at any moment."""
         kb = None if KB in exclude else self.linker.stages.datastore.kb
-        dumps = {state_part.name: state_part.dump for state_part in self._parts(exclude)}
+        dumps = {
+            state_part.name: state_part.dump for state_part in self._parts(exclude)
+        }
         ComponentFolder(path).write(dumps, kb)
 
     def from_disk(self, path: Path, exclude: Iterable[str]) -> None:
@@ -130,7 +138,9 @@ class Serializer:
             _Part("corrections", stages.corrections.to_bytes, self._load_corrections),
             _Part("new_entities", linker.new_entities.to_bytes, self._load_new),
         ]
-        return [state_part for state_part in state_parts if state_part.name not in exclude]
+        return [
+            state_part for state_part in state_parts if state_part.name not in exclude
+        ]
 
     def _load_model(self, data: bytes) -> None:
         """Load weights from bytes, but settings from the config."""
@@ -153,17 +163,27 @@ class Serializer:
         """Serialized weights and kind of the reranker; empty for nothing."""
         reranker = self.linker.stages.reranker
         data = reranker.to_bytes()
-        return srsly.msgpack_dumps({"kind": type(reranker).__name__, "data": data}) if data else b""
+        return (
+            srsly.msgpack_dumps({"kind": type(reranker).__name__, "data": data})
+            if data
+            else b""
+        )
 
     def _load_reranker(self, data: bytes) -> None:
         """Load the reranker's weights, unless the config has another one."""
         present = self.linker.stages.reranker
         present_kind = type(present).__name__
-        saved: Any = srsly.msgpack_loads(data) if data else {"kind": present_kind, "data": b""}
+        saved: Any = (
+            srsly.msgpack_loads(data) if data else {"kind": present_kind, "data": b""}
+        )
         learned = saved["data"]
         kind = saved["kind"]
         if kind != present_kind:
-            details = {"name": self.linker.name, "saved": f"{kind:.80}", "present": present_kind}
+            details = {
+                "name": self.linker.name,
+                "saved": f"{kind:.80}",
+                "present": present_kind,
+            }
             warnings.warn(Warnings.W503.format(**details))
             learned = b""
         reranker = present.from_bytes(learned)
@@ -234,7 +254,9 @@ def check_towers(model: Model, refs: Any) -> None:
             width = layer.get_dim("nO") if layer.has_dim("nO") else None
             model_width = pooled_width(layer.attrs.get("pooling"), shim.width)
             if width not in (None, model_width):
-                raise ValueError(f"{tower} has vectors {model_width} wide and not {width}")
+                raise ValueError(
+                    f"{tower} has vectors {model_width} wide and not {width}"
+                )
 
 
 def check_word_pieces(inputs: SpanInputs, model: Model) -> None:

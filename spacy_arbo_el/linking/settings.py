@@ -36,7 +36,9 @@ class LiveSettings(dict[str, Any]):
     def __setitem__(self, name: str, value: Any) -> None:
         super().__setitem__(name, value)
         nlp = self.nlp
-        present_name = None if nlp is None else name_in_pipeline(self._component(), nlp)
+        present_name = (
+            None if nlp is None else name_in_pipeline(self._component(), nlp)
+        )
         if nlp is not None and present_name is not None:
             nlp.get_pipe_config(present_name)[name] = copy.deepcopy(value)
 

@@ -19,7 +19,13 @@ from ..mentions.annotations import Evidence, Link
 from ..mentions.reader import MentionReader
 from ..mentions.record import MentionBatch, MentionRecord
 from ..ranking.decisions import Decisions, Inference, Step
-from ..ranking.ranking import RankedMentions, Ranking, RankingContext, Reranker, TellsPresence
+from ..ranking.ranking import (
+    RankedMentions,
+    Ranking,
+    RankingContext,
+    Reranker,
+    TellsPresence,
+)
 from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import AllowedEntities, Neighbours
 from .corrections import CERTAIN_LOGIT, Corrections
@@ -75,7 +81,9 @@ class LinkingStages:
     def context(self) -> RankingContext:
         """Context of the reranker."""
         n_candidates = self.datastore.settings.n_candidates
-        return RankingContext(self.datastore, self.calibration, n_candidates, self.cache)
+        return RankingContext(
+            self.datastore, self.calibration, n_candidates, self.cache
+        )
 
     # The stages
 
@@ -138,7 +146,9 @@ class LinkingStages:
         ranked = RankedMentions(batch, neighbours, ranking, corrected)
         return self.with_coverage(ranked, self.coverage)
 
-    def with_coverage(self, ranked: RankedMentions, coverage: CoverageSetting) -> RankedMentions:
+    def with_coverage(
+        self, ranked: RankedMentions, coverage: CoverageSetting
+    ) -> RankedMentions:
         """Ranked mentions for another coverage than that of the ranker's fit."""
         if coverage is None or coverage == ESTIMATE or not len(ranked.batch):
             return ranked
@@ -152,7 +162,11 @@ class LinkingStages:
     def coverage_of_fit(self) -> float | None:
         """The coverage that the reranker was fitted for; None where it tells no presence."""
         reranker = self.reranker
-        return reranker.coverage_in(self.context) if isinstance(reranker, TellsPresence) else None
+        return (
+            reranker.coverage_in(self.context)
+            if isinstance(reranker, TellsPresence)
+            else None
+        )
 
     @property
     def fitted_coverage(self) -> float:
@@ -170,10 +184,14 @@ class LinkingStages:
         if threshold > 0.0:
             ranked = ranked.without_ties()
         if not isinstance(threshold, LabelThresholds):
-            return self.inference.decide(ranked, self.calibration, least_logit(threshold))
+            return self.inference.decide(
+                ranked, self.calibration, least_logit(threshold)
+            )
         least = least_logit(least_threshold(threshold))
         labels = [record.label for record in ranked.batch.records]
-        needed = np.array([least_logit(threshold_for(threshold, label)) for label in labels])
+        needed = np.array(
+            [least_logit(threshold_for(threshold, label)) for label in labels]
+        )
         likely = ranked.ranking.candidates.scores >= needed[:, None]
         ranked = replace(ranked, ranking=ranked.ranking.where(likely))
         decisions = self.inference.decide(ranked, self.calibration, least)
@@ -210,7 +228,9 @@ class LinkingStages:
         """
         entities = self.datastore.kb.entities
         steps = {(step.kind, step.ref) for path in decisions.paths for step in path}
-        on_paths = np.array([ref for kind, ref in steps if kind == "entity"], dtype=np.int64)
+        on_paths = np.array(
+            [ref for kind, ref in steps if kind == "entity"], dtype=np.int64
+        )
         positions = np.unique(
             np.concatenate([on_paths, candidates.ids.ravel(), decisions.entities])
         )
@@ -254,7 +274,10 @@ class LinkingStages:
         return self.link_encoded(self.encode(self.read(spans)), threshold, allowed)
 
     def link_encoded(
-        self, batch: MentionBatch, threshold: float, allowed: AllowedEntities | None = None
+        self,
+        batch: MentionBatch,
+        threshold: float,
+        allowed: AllowedEntities | None = None,
     ) -> LinkedMentions:
         """Link encoded mentions; see ``link``."""
         with self.datastore.reading():
@@ -265,7 +288,9 @@ class LinkingStages:
             texts = self.link_texts(candidates, decisions)
         cluster_ids = numbers_within(batch.documents, groups)
         rows = range(len(batch))
-        links = make_links(rows, batch.records, ranked.ranking, decisions, cluster_ids, texts)
+        links = make_links(
+            rows, batch.records, ranked.ranking, decisions, cluster_ids, texts
+        )
         return LinkedMentions(ranked, decisions, links)
 
 
@@ -322,7 +347,9 @@ def make_links(
     of_mentions = slice(mentions.start, mentions.stop)
     entities = ranking.candidates.ids
     counts = (entities >= 0).sum(axis=1).tolist()
-    linked_ids = [texts.ids.get(p, "") for p in decisions.entities[of_mentions].tolist()]
+    linked_ids = [
+        texts.ids.get(p, "") for p in decisions.entities[of_mentions].tolist()
+    ]
     # In double precision, so that people see 0.0865 and not 0.08649999648332596.
     probabilities = probability(ranking.candidates.scores).astype(np.float64)
     ranked_scores = np.round(probabilities, 4).tolist()
@@ -340,26 +367,38 @@ def make_links(
             links.append(Link(NIL, best, ids, scores, (), *grouping))
             continue
         evidence = [
-            _evidence(step, records[mention], records, texts) for step in decisions.paths[mention]
+            _evidence(step, records[mention], records, texts)
+            for step in decisions.paths[mention]
         ]
         score = round(link_scores[row], 4)
-        link = Link(linked_ids[row], score, ids, scores, evidence, "", titles, presence[row])
+        link = Link(
+            linked_ids[row], score, ids, scores, evidence, "", titles, presence[row]
+        )
         links.append(link)
     return links
 
 
 def _evidence(
-    step: Step, target: MentionRecord, records: Sequence[MentionRecord], texts: LinkTexts
+    step: Step,
+    target: MentionRecord,
+    records: Sequence[MentionRecord],
+    texts: LinkTexts,
 ) -> Evidence:
     weight = round(float(probability(step.logit)), 4)
     if step.kind == "entity":
-        return Evidence("entity", texts.ids[step.ref], texts.titles[step.ref], "", weight)
-    record = texts.exemplars[step.ref] if step.kind == "exemplar" else records[step.ref]
+        return Evidence(
+            "entity", texts.ids[step.ref], texts.titles[step.ref], "", weight
+        )
+    record = (
+        texts.exemplars[step.ref] if step.kind == "exemplar" else records[step.ref]
+    )
     fingerprint, start, end = record.key
     if step.kind == "mention" and fingerprint == target.key[0]:
         return Evidence("mention", f"{start}:{end}", record.text, "", weight)
     name = f"{fingerprint}:{start}:{end}"
-    return Evidence(step.kind, name, record.text, record.context, weight, record.document)
+    return Evidence(
+        step.kind, name, record.text, record.context, weight, record.document
+    )
 
 
 def numbers_within(documents: np.ndarray, clusters: np.ndarray) -> list[str]:
@@ -374,6 +413,8 @@ def numbers_within(documents: np.ndarray, clusters: np.ndarray) -> list[str]:
     for document, cluster in zip(documents.tolist(), clusters.tolist()):
         numbers_here = numbers.setdefault(document, {})
         names.append(
-            f"new-{numbers_here.setdefault(cluster, len(numbers_here) + 1)}" if cluster >= 0 else ""
+            f"new-{numbers_here.setdefault(cluster, len(numbers_here) + 1)}"
+            if cluster >= 0
+            else ""
         )
     return names

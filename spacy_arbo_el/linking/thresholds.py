@@ -57,13 +57,17 @@ def threshold_for(threshold: float, label: str) -> float:
 
 def least_threshold(threshold: float) -> float:
     """The lowest threshold of all labels."""
-    thresholds = threshold.by_label.values() if isinstance(threshold, LabelThresholds) else ()
+    thresholds = (
+        threshold.by_label.values() if isinstance(threshold, LabelThresholds) else ()
+    )
     return min(float(threshold), *thresholds) if thresholds else float(threshold)
 
 
 def shown_threshold(threshold: float) -> str:
     """A threshold to read, such as "0.3" or "0.3, Disease 0.5"."""
-    thresholds = threshold.by_label.items() if isinstance(threshold, LabelThresholds) else ()
+    thresholds = (
+        threshold.by_label.items() if isinstance(threshold, LabelThresholds) else ()
+    )
     return ", ".join(
         [
             f"{float(threshold):g}",
@@ -73,7 +77,9 @@ def shown_threshold(threshold: float) -> str:
 
 
 def _probability(value: Any) -> float:
-    is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    is_number = isinstance(value, (int, float, np.number)) and not isinstance(
+        value, bool
+    )
     if not is_number or not 0.0 <= value <= 1.0:
         raise Errors.E402(value=value)
     return float(cast(float, value))

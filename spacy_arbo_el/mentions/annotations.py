@@ -176,7 +176,9 @@ class Link:
 
         mention = self.evidence[-1].text if self.evidence else ""
         titles = {
-            candidate.kb_id: candidate.title for candidate in self.candidates if candidate.title
+            candidate.kb_id: candidate.title
+            for candidate in self.candidates
+            if candidate.title
         }
         if self.title:
             titles[self.kb_id] = self.title
@@ -189,13 +191,21 @@ class Link:
             return f"NIL, new entity {self.cluster}" if self.cluster else "NIL"
         first, *further_steps = self.evidence
         steps = [f'{first.kind} {first.id} "{first.text}"']
-        steps += [f'{step.kind} "{step.text}" ({step.weight:.2f})' for step in further_steps]
+        steps += [
+            f'{step.kind} "{step.text}" ({step.weight:.2f})' for step in further_steps
+        ]
         return " ← ".join(steps)
 
     def to_data(self) -> dict[str, Any]:
         """Plain values that msgpack can carry."""
-        lists = {name: list(getattr(self, name)) for name in ("ids", "scores", "titles")}
-        data = {**vars(self), **lists, "evidence": [list(step) for step in self.evidence]}
+        lists = {
+            name: list(getattr(self, name)) for name in ("ids", "scores", "titles")
+        }
+        data = {
+            **vars(self),
+            **lists,
+            "evidence": [list(step) for step in self.evidence],
+        }
         del data["mention"]
         return data
 
@@ -221,7 +231,10 @@ def _mention_of(span: Span) -> dict[str, str | int]:
 
 
 def _shown_ids(candidates: Sequence[Candidate]) -> str:
-    shown = [named(candidate.kb_id, candidate.title) for candidate in candidates[:SHOWN_EQUALS]]
+    shown = [
+        named(candidate.kb_id, candidate.title)
+        for candidate in candidates[:SHOWN_EQUALS]
+    ]
     more = len(candidates) - len(shown)
     return " and ".join(shown) + (f" and {more} more" if more else "")
 
@@ -267,7 +280,11 @@ def register_extension(name: str) -> None:
 
 
 def annotate(
-    doc: Doc, links: Mapping[Place, Link], get_spans: SpanGetter, name: str, overwrite: Overwrite
+    doc: Doc,
+    links: Mapping[Place, Link],
+    get_spans: SpanGetter,
+    name: str,
+    overwrite: Overwrite,
 ) -> None:
     """Write links onto a Doc. Its spans stay the same.
 
@@ -294,7 +311,9 @@ def _data_by_offsets(links: Mapping[Place, Link]) -> dict[Offsets, dict[str, Any
     return stored
 
 
-def _annotate_ents(doc: Doc, links: Mapping[Place, Link], overwrite: Overwrite) -> None:
+def _annotate_ents(
+    doc: Doc, links: Mapping[Place, Link], overwrite: Overwrite
+) -> None:
     for ent in doc.ents:
         link = links.get(place_of(ent))
         if link is None or not _is_open(ent.kb_id_, overwrite):
@@ -303,14 +322,21 @@ def _annotate_ents(doc: Doc, links: Mapping[Place, Link], overwrite: Overwrite) 
             token.ent_kb_id_ = link.kb_id
 
 
-def _annotate_group(doc: Doc, key: str, links: Mapping[Place, Link], overwrite: Overwrite) -> None:
+def _annotate_group(
+    doc: Doc, key: str, links: Mapping[Place, Link], overwrite: Overwrite
+) -> None:
     group = doc.spans.get(key, [])
     for i, span in enumerate(group):
         link = links.get(place_of(span))
         if link is None or not _is_open(span.kb_id_, overwrite):
             continue
         group[i] = Span(
-            doc, span.start, span.end, label=span.label, kb_id=link.kb_id, span_id=span.id
+            doc,
+            span.start,
+            span.end,
+            label=span.label,
+            kb_id=link.kb_id,
+            span_id=span.id,
         )
 
 
@@ -326,7 +352,16 @@ def annotate_new_entities(
     for span in find_mentions(doc, get_spans):
         link = links.get(place_of(span))
         if link is not None and link.cluster:
-            new.append(Span(doc, span.start, span.end, span.label, kb_id=NIL, span_id=link.cluster))
+            new.append(
+                Span(
+                    doc,
+                    span.start,
+                    span.end,
+                    span.label,
+                    kb_id=NIL,
+                    span_id=link.cluster,
+                )
+            )
     doc.spans[key] = new
 
 
@@ -342,12 +377,17 @@ def links_of(
         annotated, or stored without its user data.
     """
     getters = (
-        (extension, getter) for extension, (*_, getter, _) in Underscore.span_extensions.items()
+        (extension, getter)
+        for extension, (*_, getter, _) in Underscore.span_extensions.items()
     )
-    names = [extension for extension, getter in getters if isinstance(getter, _LinkGetter)]
+    names = [
+        extension for extension, getter in getters if isinstance(getter, _LinkGetter)
+    ]
     names.sort(key=lambda extension: extension != name)
     stored = {(f"{extension}_data",) for extension in names}
-    is_linked = any(isinstance(key, tuple) and key[1:2] in stored for key in doc.user_data)
+    is_linked = any(
+        isinstance(key, tuple) and key[1:2] in stored for key in doc.user_data
+    )
     if not is_linked and not with_annotated:
         return [None] * len(spans)
     return [_link_now(span, names) for span in spans]

@@ -80,7 +80,9 @@ class Explanation:
     def numbers(self) -> str:
         """The contributions of features, the largest first; empty where there are none."""
         largest = sorted(self.contributions.items(), key=lambda item: -abs(item[1]))
-        return ", ".join(f"{name} {value:+.2f}" for name, value in largest if round(value, 2))
+        return ", ".join(
+            f"{name} {value:+.2f}" for name, value in largest if round(value, 2)
+        )
 
     def _lines(self) -> Iterator[str]:
         yield f'"{self.mention}": {self.outcome}' if self.mention else self.outcome
@@ -120,7 +122,8 @@ def outcome_of(link: Link, title: str, threshold: float | None = None) -> str:
         return "NIL: it has no candidates"
     if link.undecided:
         names = " and ".join(
-            _titled(candidate.kb_id, candidate.title) for candidate in link.undecided[:SHOWN]
+            _titled(candidate.kb_id, candidate.title)
+            for candidate in link.undecided[:SHOWN]
         )
         return f"NIL: undecided between {names}, which nothing tells apart"
     best = link.candidates[0]

@@ -120,7 +120,9 @@ def same_tokens(doc: Doc, vocab: Vocab) -> Doc:
     return copy
 
 
-def gold_mentions_example(example: Example, get_spans: SpanGetter) -> tuple[Example, bool]:
+def gold_mentions_example(
+    example: Example, get_spans: SpanGetter
+) -> tuple[Example, bool]:
     """Make an example whose prediction has the reference's mentions without links.
 
     RETURNS: The example, and whether it is a new one. An example whose predicted mentions are the

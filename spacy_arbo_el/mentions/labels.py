@@ -28,7 +28,9 @@ def annotated_batches(
     RETURNS: For each batch the mentions of each document.
     """
     for batch in minibatch(docs, size=size):
-        spans = [[s for s in reader.mentions_to_link(doc) if s.kb_id_] for doc in batch]
+        spans = [
+            [s for s in reader.mentions_to_link(doc) if s.kb_id_] for doc in batch
+        ]
         if any(spans):
             yield spans
 
@@ -42,11 +44,15 @@ def gold_positions(kb: ArboKB, gold_ids: Sequence[Sequence[str]]) -> np.ndarray:
     gold = np.full((len(gold_ids), max(counts.max(initial=0), 1)), -1, dtype=np.int64)
     columns = ragged_ranges(np.zeros(len(gold_ids), dtype=np.int64), counts)
     flat = [kb_id for ids in gold_ids for kb_id in ids]
-    gold[np.repeat(np.arange(len(gold_ids)), counts), columns] = kb.entities.positions_of(flat)
+    gold[np.repeat(np.arange(len(gold_ids)), counts), columns] = (
+        kb.entities.positions_of(flat)
+    )
     return gold
 
 
-def current_ids(kb: ArboKB, gold_ids: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+def current_ids(
+    kb: ArboKB, gold_ids: Sequence[Sequence[str]]
+) -> list[tuple[str, ...]]:
     """The current gold ids of mentions, each once. Those of entities after a merge.
 
     gold_ids: The gold ids of each of m mentions. Ids that lead to no entity stay unchanged.
@@ -64,7 +70,9 @@ def identities_of(kb: ArboKB, spans: Sequence[Span]) -> list[Identity]:
     """Entity of each annotated mention. A new one is NIL with an ``id_``."""
     return [
         set(ids) if ids else ({f"new:{span.id_}"} if span.id_ else set())
-        for ids, span in zip(current_ids(kb, [gold_ids(span) for span in spans]), spans)
+        for ids, span in zip(
+            current_ids(kb, [gold_ids(span) for span in spans]), spans
+        )
     ]
 
 

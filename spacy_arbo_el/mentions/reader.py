@@ -80,7 +80,8 @@ class ReadTexts:
 def texts_as_written(groups: Spans) -> ReadTexts:
     """The texts of documents before they are normalized, each with some of its spans."""
     offsets = [
-        np.array([offsets_of_span(span) for span in group], dtype=np.int64) for group in groups
+        np.array([offsets_of_span(span) for span in group], dtype=np.int64)
+        for group in groups
     ]
     # A Doc builds its text on every access.
     return ReadTexts([group[0].doc.text for group in groups], offsets)
@@ -102,7 +103,9 @@ class MentionReader:
     settings: MentionSettings
     has_type: Callable[[str], bool] = lambda label: False
     named: Callable[[Sequence[str]], Mapping[str, int]] = lambda strings: {}
-    respelled: Callable[[Sequence[str], Sequence[str]], Sequence[str]] = lambda new, old: ()
+    respelled: Callable[[Sequence[str], Sequence[str]], Sequence[str]] = (
+        lambda new, old: ()
+    )
 
     def all_mentions(self, doc: Doc) -> list[Span]:
         """The mentions of a Doc, in order."""
@@ -112,7 +115,9 @@ class MentionReader:
         """Mentions of a Doc without discarded labels, in order."""
         spans = self.all_mentions(doc)
         labels = Counter(span.label_ for span in spans)
-        discarded = {label: labels[label] for label in labels if self.is_discarded(label)}
+        discarded = {
+            label: labels[label] for label in labels if self.is_discarded(label)
+        }
         if discarded and self.settings.discards_values:
             count = sum(discarded.values())
             names = ", ".join(sorted(discarded))
@@ -155,8 +160,12 @@ class MentionReader:
         return MentionBatch(
             records,
             inputs,
-            np.repeat(np.array([number for number, _ in numbered], dtype=np.int64), counts),
-            np.array([span.label for group in groups for span in group], dtype=np.uint64),
+            np.repeat(
+                np.array([number for number, _ in numbered], dtype=np.int64), counts
+            ),
+            np.array(
+                [span.label for group in groups for span in group], dtype=np.uint64
+            ),
             len(spans),
         )
 
@@ -166,23 +175,32 @@ class MentionReader:
         if normalizer is None:
             return as_written
         pairs = [
-            normalized(normalizer, *pair) for pair in zip(as_written.texts, as_written.offsets)
+            normalized(normalizer, *pair)
+            for pair in zip(as_written.texts, as_written.offsets)
         ]
         read = ReadTexts([text for text, _ in pairs], [moved for _, moved in pairs])
         unchanged = self._named_as_written(as_written.normalized, read.normalized)
         bounds = np.cumsum([0, *map(len, as_written.offsets)])
-        documents = np.searchsorted(bounds, np.flatnonzero(unchanged), side="right") - 1
+        documents = (
+            np.searchsorted(bounds, np.flatnonzero(unchanged), side="right") - 1
+        )
         for number in np.unique(documents).tolist():
             unchanged_here = unchanged[bounds[number] : bounds[number + 1]]
             document = as_written.texts[number], as_written.offsets[number]
-            read.texts[number], read.offsets[number] = keep(normalizer, *document, unchanged_here)
+            read.texts[number], read.offsets[number] = keep(
+                normalizer, *document, unchanged_here
+            )
         return self._respelled(as_written, read, groups)
 
-    def _respelled(self, as_written: ReadTexts, read: ReadTexts, groups: Spans) -> ReadTexts:
+    def _respelled(
+        self, as_written: ReadTexts, read: ReadTexts, groups: Spans
+    ) -> ReadTexts:
         """Read mentions that are another form of a name as that name."""
         found_as = [span._.get(FOUND_AS) for group in groups for span in group]
         spellings = self.respelled(read.normalized, as_written.normalized) or found_as
-        next_names = iter([name or spelling for name, spelling in zip(found_as, spellings)])
+        next_names = iter(
+            [name or spelling for name, spelling in zip(found_as, spellings)]
+        )
         for number, offsets in enumerate(read.offsets):
             names = list(islice(next_names, len(offsets)))
             if any(names):
@@ -199,10 +217,17 @@ class MentionReader:
         old, new: Their strings before and after normalization.
         """
         unchanged = np.zeros(len(old), dtype=bool)
-        strings = [[folded(string).rstrip(" .,;:") for string in texts] for texts in (old, new)]
-        changed = [number for number, pair in enumerate(zip(*strings)) if pair[0] != pair[1]]
+        strings = [
+            [folded(string).rstrip(" .,;:") for string in texts]
+            for texts in (old, new)
+        ]
+        changed = [
+            number for number, pair in enumerate(zip(*strings)) if pair[0] != pair[1]
+        ]
         if changed:
-            named = self.named(sorted({forms[number] for number in changed for forms in strings}))
+            named = self.named(
+                sorted({forms[number] for number in changed for forms in strings})
+            )
             for number in changed:
                 before = strings[0][number]
                 after = strings[1][number]
@@ -215,6 +240,8 @@ class MentionReader:
 
     def _inputs_of(self, read: ReadTexts) -> SpanInputs:
         """Encoder inputs of the mentions of texts."""
-        text_of = np.repeat(np.arange(len(read.texts)), [len(pairs) for pairs in read.offsets])
+        text_of = np.repeat(
+            np.arange(len(read.texts)), [len(pairs) for pairs in read.offsets]
+        )
         offsets = np.concatenate([np.zeros((0, 2), dtype=np.int64), *read.offsets])
         return self.encoder.read_mentions(read.texts, text_of, offsets)

@@ -147,7 +147,9 @@ class MentionBatch:
         return cls(
             [record for batch in batches for record in batch.records],
             SpanInputs.concat([batch.inputs for batch in batches]),
-            np.concatenate([batch.documents + start for batch, start in zip(batches, starts)]),
+            np.concatenate(
+                [batch.documents + start for batch, start in zip(batches, starts)]
+            ),
             np.concatenate([batch.labels for batch in batches]),
             int(starts[-1]),
             concat_or_none([batch.vectors for batch in batches]),
@@ -205,7 +207,9 @@ def records_of(
     fingerprint = text_fingerprint(text)
     offsets = [offsets_of_span(span) for span in spans]
     contexts = contexts_around(text, offsets)
-    for span, (start, end), form, sentences in zip(spans, offsets, normalized, contexts):
+    for span, (start, end), form, sentences in zip(
+        spans, offsets, normalized, contexts
+    ):
         yield MentionRecord(
             (fingerprint, start, end),
             gold_ids(span),
@@ -224,13 +228,19 @@ def check_records(records: Sequence[MentionRecord]) -> None:
     for record in records:
         check_key(record.key)
         if not are_texts([*record.kb_ids, *record.values[2:]]):
-            raise ValueError(f"a mention has something else than texts: {record!r:.80}")
+            raise ValueError(
+                f"a mention has something else than texts: {record!r:.80}"
+            )
 
 
 def check_key(key: Any) -> None:
     """ValueError where this identifies no mention."""
     is_key = isinstance(key, tuple) and len(key) == 3 and isinstance(key[0], str)
-    if not is_key or not all(type(place) is int for place in key[1:]) or not 0 <= key[1] <= key[2]:
+    if (
+        not is_key
+        or not all(type(place) is int for place in key[1:])
+        or not 0 <= key[1] <= key[2]
+    ):
         raise ValueError(f"this identifies no mention: {key!r:.80}")
 
 

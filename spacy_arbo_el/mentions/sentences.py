@@ -25,7 +25,9 @@ _END = re.compile(r"(?:[.!?…]\s|\n)[^\S\n]*(?![a-z\s])")
 WeightedSentences = tuple[tuple[str, float], ...]
 
 
-def contexts_around(text: str, offsets: Sequence[tuple[int, int]]) -> list[WeightedSentences]:
+def contexts_around(
+    text: str, offsets: Sequence[tuple[int, int]]
+) -> list[WeightedSentences]:
     """The sentences around each mention.
 
     Those that it is in count as much as all the text near it, which they are part of.
@@ -40,7 +42,9 @@ def contexts_around(text: str, offsets: Sequence[tuple[int, int]]) -> list[Weigh
         first = int(np.searchsorted(ends, min(start, nearest[0]), side="right"))
         last = int(np.searchsorted(starts, max(end, nearest[1])))
         begins, stops = starts[first:last], ends[first:last]
-        near = np.maximum(np.minimum(stops, nearest[1]) - np.maximum(begins, nearest[0]), 0)
+        near = np.maximum(
+            np.minimum(stops, nearest[1]) - np.maximum(begins, nearest[0]), 0
+        )
         has_mention = (begins < end) & (start < stops)
         shares = near / max(near.sum(), 1) + has_mention / max(has_mention.sum(), 1)
         shares /= max(shares.sum(), 1e-9)
@@ -67,7 +71,10 @@ def sentence_bounds(text: str) -> list[tuple[int, int]]:
 def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
     """The start and end of a mention's sentence by its signs, or of what is near in it."""
     # With the first letter of the mention and the last, which may say that it goes on, or ends.
-    ends = [match.end() for match in _END.finditer(text, max(start - MAX_SENTENCE, 0), start + 1)]
+    ends = [
+        match.end()
+        for match in _END.finditer(text, max(start - MAX_SENTENCE, 0), start + 1)
+    ]
     furthest_start = max(start - MAX_SENTENCE - 1, 0)
     first = max((place for place in ends if place <= start), default=furthest_start)
     furthest = end + MAX_SENTENCE + 1

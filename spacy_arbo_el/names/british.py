@@ -45,9 +45,17 @@ BRITISH = re.compile(
 
 # Endings of longer words, and a few words. They tell whether two words are the same; they are not
 # written, as "exercise" and "contour" have them everywhere.
-_ENDINGS = {"our": "or", "tre": "ter", "ise": "ize", "isation": "ization", "yse": "yze"}
+_ENDINGS = {
+    "our": "or",
+    "tre": "ter",
+    "ise": "ize",
+    "isation": "ization",
+    "yse": "yze",
+}
 _WORDS = {"grey": "gray", "mould": "mold"}
-_LATER = re.compile(rf"(?<=[a-z]{{3}})(?:{'|'.join(_ENDINGS)})\Z|\A(?:{'|'.join(_WORDS)})\Z")
+_LATER = re.compile(
+    rf"(?<=[a-z]{{3}})(?:{'|'.join(_ENDINGS)})\Z|\A(?:{'|'.join(_WORDS)})\Z"
+)
 
 
 def american_stem(stem: str) -> str:

@@ -99,12 +99,16 @@ class Words(NamedTuple):
 
 
 @jit_helper
-def words_at(features: StringFeatures, row: int) -> Words:  # pragma: no cover - compiled
+def words_at(
+    features: StringFeatures, row: int
+) -> Words:  # pragma: no cover - compiled
     """The words of a string that count."""
     start = features.word_bounds[row]
     end = min(features.word_bounds[row + 1], start + MOST_WORDS)
     return Words(
-        features.words[start:end], features.letter_bounds[start : end + 1], features.letters
+        features.words[start:end],
+        features.letter_bounds[start : end + 1],
+        features.letters,
     )
 
 
@@ -121,7 +125,9 @@ def next_letter(  # pragma: no cover - compiled
 
     left: (w,) bool, the words that count.
     """
-    while k < len(left) and (not left[k] or words.bounds[k] + at >= words.bounds[k + 1]):
+    while k < len(left) and (
+        not left[k] or words.bounds[k] + at >= words.bounds[k + 1]
+    ):
         k += 1
         at = 0
     return k, at
@@ -142,7 +148,9 @@ def is_spelled_together(  # pragma: no cover - compiled
             continue
         for letter in own.letters[own.bounds[k] : own.bounds[k + 1]]:
             n, at = next_letter(other_left, other, n, at)
-            if n >= len(other_left) or abs(other.letters[other.bounds[n] + at]) != abs(letter):
+            if n >= len(other_left) or abs(other.letters[other.bounds[n] + at]) != abs(
+                letter
+            ):
                 return False
             at += 1
     n, at = next_letter(other_left, other, n, at)
@@ -195,7 +203,9 @@ def take_interchanged(  # pragma: no cover - compiled
 
 
 @jit_helper
-def alike(own: Words, k: int, other: Words, n: int) -> tuple[float, bool]:  # pragma: no cover
+def alike(
+    own: Words, k: int, other: Words, n: int
+) -> tuple[float, bool]:  # pragma: no cover
     """The share of the longer of two words that both begin and end with.
 
     RETURNS: The share, and whether they have a common ending with opposed beginnings.
@@ -208,7 +218,9 @@ def alike(own: Words, k: int, other: Words, n: int) -> tuple[float, bool]:  # pr
     while same < shorter and letters[same] == other_letters[same]:
         same += 1
     ending = 0
-    while ending < shorter - same and letters[-1 - ending] == other_letters[-1 - ending]:
+    while (
+        ending < shorter - same and letters[-1 - ending] == other_letters[-1 - ending]
+    ):
         ending += 1
     if shorter == 1:
         # An initial stands for a name.
@@ -256,7 +268,9 @@ def take_numbers(left: np.ndarray, words: Words) -> int:  # pragma: no cover - c
 
 
 @jit_helper
-def count_left(left: np.ndarray, words: Words) -> tuple[int, bool]:  # pragma: no cover - compiled
+def count_left(
+    left: np.ndarray, words: Words
+) -> tuple[int, bool]:  # pragma: no cover - compiled
     """Count the letters of the remaining words. RETURNS: Also whether one of them negates."""
     letters = 0
     negates = False
@@ -290,7 +304,9 @@ def compare_words(  # pragma: no cover - compiled
     other_digits = take_numbers(other_left, other)
     own_letters, negates = count_left(left, own)
     other_letters, other_negates = count_left(other_left, other)
-    is_opposed = is_opposed or negates or other_negates or (digits > 0 and other_digits > 0)
+    is_opposed = (
+        is_opposed or negates or other_negates or (digits > 0 and other_digits > 0)
+    )
     total = own.bounds[-1] - own.bounds[0] - digits
     other_total = other.bounds[-1] - other.bounds[0]
     opposed = 1.0 if is_opposed else 0.0
@@ -302,7 +318,9 @@ def compare_words(  # pragma: no cover - compiled
 
 
 @jit_helper
-def is_same_word(mention: Words, k: int, name: Words, n: int) -> float:  # pragma: no cover
+def is_same_word(
+    mention: Words, k: int, name: Words, n: int
+) -> float:  # pragma: no cover
     """1.0 where word k of a mention is word n of a name; words are counted from the end too."""
     if not len(mention.numbers) or not len(name.numbers):
         return 0.0
@@ -351,7 +369,11 @@ def clear(  # pragma: no cover - compiled
 
 @jit_helper
 def cosine(  # pragma: no cover - compiled
-    mention: MentionLayout, norm: np.float32, row: int, names: StringFeatures, weights: np.ndarray
+    mention: MentionLayout,
+    norm: np.float32,
+    row: int,
+    names: StringFeatures,
+    weights: np.ndarray,
 ) -> np.float32:
     """The cosine of the n-grams of a mention and of the name at ``row``.
 

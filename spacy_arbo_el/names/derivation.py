@@ -12,15 +12,27 @@ from .words import words_of
 
 # Endings of adjectives, each with those of the nouns that they are made of.
 _ADJECTIVES = {
-    **{"al": (" ", "a", "us", "um"), "ial": ("us", "y"), "eal": ("us", "a"), "ical": ("ex", "ix")},
-    **{"ar": (" ", "e", "us", "um"), "ular": (" ", "le"), "ian": ("y",), "ine": ("us",)},
+    **{
+        "al": (" ", "a", "us", "um"),
+        "ial": ("us", "y"),
+        "eal": ("us", "a"),
+        "ical": ("ex", "ix"),
+    },
+    **{
+        "ar": (" ", "e", "us", "um"),
+        "ular": (" ", "le"),
+        "ian": ("y",),
+        "ine": ("us",),
+    },
     **{"ic": (" ", "e", "is", "ia", "y", "es"), "onic": ("o",), "otic": ("osis",)},
     **{"atic": ("a", "as", "asis"), "ive": ("ion",)},
 }
 _PAIRS = [(adj, noun.strip()) for adj, nouns in _ADJECTIVES.items() for noun in nouns]
 _BOTH_WAYS = (*_PAIRS, *((noun, adjective) for adjective, noun in _PAIRS))
 # Endings of adjectives that say what something lacks or is like, and of their nouns.
-_QUALITIES = [(f"{vowel}nt", f"{vowel}n{ending}") for vowel in "ae" for ending in ("ce", "cy")]
+_QUALITIES = [
+    (f"{vowel}nt", f"{vowel}n{ending}") for vowel in "ae" for ending in ("ce", "cy")
+]
 # Endings of Latin and Greek plurals, without the "s" of an English one, and of the singular.
 _PLURALS = (
     *(("mata", "ma"), ("ae", "a"), ("i", "us"), ("a", "um"), ("a", "on"), ("e", "is")),

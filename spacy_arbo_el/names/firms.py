@@ -68,7 +68,12 @@ def _bare_forms(name: str) -> tuple[list[str], bool]:
         firm = without_legal_form(shorter)
         is_firm = is_firm or bool(firm)
         words = _OF_FIRM.fullmatch(shorter) if is_firm else None
-        shorter = firm or without_qualifier(shorter) or (words and (words[1] or words[2])) or ""
+        shorter = (
+            firm
+            or without_qualifier(shorter)
+            or (words and (words[1] or words[2]))
+            or ""
+        )
         forms.append(shorter)
     return forms[:-1], is_firm
 

@@ -25,7 +25,9 @@ _UNSEEN = dict.fromkeys(map(ord, SAME[""]))
 TIGHT = f"-/:,'()[]+{SAME['-']}{SAME[chr(39)]}"
 _TIGHT = re.escape(TIGHT)
 # White space other than one blank, and all but ASCII, with the character that it may modify.
-_SPECIAL = re.compile(rf"(?<=[{_TIGHT}])\s+|\s+(?=[{_TIGHT}])|[^\S ]\s*| \s+|[!-~]?[^\s\x00-\x7f]+")
+_SPECIAL = re.compile(
+    rf"(?<=[{_TIGHT}])\s+|\s+(?=[{_TIGHT}])|[^\S ]\s*| \s+|[!-~]?[^\s\x00-\x7f]+"
+)
 # Thai, Lao, Tibetan, Burmese, Khmer, kana and Chinese characters.
 _UNSPACED = re.compile(
     "[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff"

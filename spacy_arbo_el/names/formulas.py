@@ -11,7 +11,9 @@ H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn 
 Sr Y Zr Nb Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu
 Hf Ta W Re Os Ir Pt Au Hg Tl Pb Bi Po At Rn Fr Ra Ac Th Pa U
 """
-_GROUP = re.compile(rf"({'|'.join(sorted(_ELEMENTS.split(), key=len, reverse=True))})(\d{{0,3}})")
+_GROUP = re.compile(
+    rf"({'|'.join(sorted(_ELEMENTS.split(), key=len, reverse=True))})(\d{{0,3}})"
+)
 _FORMULA = re.compile(rf"(?:{_GROUP.pattern}){{1,12}}")
 
 

@@ -9,20 +9,26 @@ january february march april june july august september october november decembe
 geb gest um jh jahrhundert wirkte né née mort"""
 # Words that say when somebody lived, and numbers.
 _DATES = re.compile(
-    rf"(?:(?:{'|'.join(_TIMES.split())}|\d+(?:st|nd|rd|th)?|[-–?/. ]|\u2020|\*)+)", re.IGNORECASE
+    rf"(?:(?:{'|'.join(_TIMES.split())}|\d+(?:st|nd|rd|th)?|[-–?/. ]|\u2020|\*)+)",
+    re.IGNORECASE,
 )
 # At least a year or a century.
 _YEAR = re.compile(r"\d{3,4}|\d\d?(?:st|nd|rd|th) cent", re.IGNORECASE)
 _RANGE = re.compile(
-    r"\d{3,4}\??\s?-|-\s?\d{3,4}|\b(?:b|d|born|died|active|fl|flourished)\b", re.IGNORECASE
+    r"\d{3,4}\??\s?-|-\s?\d{3,4}|\b(?:b|d|born|died|active|fl|flourished)\b",
+    re.IGNORECASE,
 )
-_AT_END = re.compile(r"(.*\S) ((?:ca?\. )?\d{3,4}\??-(?:(?:ca?\. )?\d{3,4}\??)?)", re.IGNORECASE)
+_AT_END = re.compile(
+    r"(.*\S) ((?:ca?\. )?\d{3,4}\??-(?:(?:ca?\. )?\d{3,4}\??)?)", re.IGNORECASE
+)
 _IN_BRACKETS = re.compile(r"(.*\S) \(([^()]+)\)(.*)")
 # Styles that stand behind a name in headings, and before it in texts.
 _STYLES = """sir dame lord lady saint st st. dr dr. prof prof. rev rev. count countess baron
 baroness earl duke duchess princess prince"""
 STYLES = frozenset(_STYLES.split())
-_MAY_BE = re.compile(rf"[\d(]|, (?:{'|'.join(map(re.escape, sorted(STYLES)))})\b", re.IGNORECASE)
+_MAY_BE = re.compile(
+    rf"[\d(]|, (?:{'|'.join(map(re.escape, sorted(STYLES)))})\b", re.IGNORECASE
+)
 # What tells somebody from a namesake and belongs to the name.
 _SUFFIX = re.compile(r"jr\.?|sr\.?|[ivx]+", re.IGNORECASE)
 
@@ -57,7 +63,11 @@ class Heading:
         styles = []
         while len(pieces) > 2 and pieces[-1].lower() in STYLES:
             styles.append(pieces.pop())
-        suffix = f" {pieces.pop()}" if len(pieces) == 3 and _SUFFIX.fullmatch(pieces[2]) else ""
+        suffix = (
+            f" {pieces.pop()}"
+            if len(pieces) == 3 and _SUFFIX.fullmatch(pieces[2])
+            else ""
+        )
         is_heading = dates or styles or (full and len(pieces) == 2)
         if not is_heading or len(pieces) > 2 or not all(pieces):
             return None
@@ -69,7 +79,10 @@ class Heading:
         family, given_name = pieces
         bare = []
         for first_names in filter(None, (given_name, full)):
-            bare += [f"{first_names} {family}{suffix}", f"{family}, {first_names}{suffix}"]
+            bare += [
+                f"{first_names} {family}{suffix}",
+                f"{family}, {first_names}{suffix}",
+            ]
         bare += [f"{style} {given_name} {family}{suffix}" for style in styles]
         return cls(tuple(bare), _dated(bare[0], dates))
 

@@ -6,12 +6,25 @@ from .spellings import DASHES, INVISIBLE
 
 # Of the opposite, of what is none, and of what is before, after or around it.
 PREFIXES = (
-    *("non", "un", "anti", "contra", "counter", "pseudo", "quasi", "para", "semi", "pre", "ante"),
+    *(
+        "non",
+        "un",
+        "anti",
+        "contra",
+        "counter",
+        "pseudo",
+        "quasi",
+        "para",
+        "semi",
+        "pre",
+        "ante",
+    ),
     *("post", "sub", "peri", "extra", "hypo", "hyper"),
 )
 
 _PREFIX = re.compile(
-    rf"(?<![^\W_])({'|'.join(PREFIXES)})[-{DASHES}][\s{INVISIBLE}]*(?=(\w{{1,2}}))", re.IGNORECASE
+    rf"(?<![^\W_])({'|'.join(PREFIXES)})[-{DASHES}][\s{INVISIBLE}]*(?=(\w{{1,2}}))",
+    re.IGNORECASE,
 )
 
 
@@ -30,7 +43,8 @@ def prefixes_in(text: str) -> dict[int, str]:
 def differ_in_prefixes(text: str, name: str) -> bool:
     """Return whether one of two strings has a prefix that the other lacks, also as a word."""
     return any(
-        re.search(rf"(?<![^\W_]){prefix}(?![^\W_])", counterpart, re.IGNORECASE) is None
+        re.search(rf"(?<![^\W_]){prefix}(?![^\W_])", counterpart, re.IGNORECASE)
+        is None
         for string, counterpart in ((text, name), (name, text))
         for prefix in prefixes_in(string).values()
     )

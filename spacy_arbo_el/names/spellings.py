@@ -33,15 +33,22 @@ _PLAIN = str.maketrans(
 # What stands for letters where a keyboard has none of them, in German and Nordic languages.
 _OF_LETTERS = {"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa", "đ": "dj"}
 _PAIRS = str.maketrans(
-    _OF_LETTERS | {letter.upper(): pair.capitalize() for letter, pair in _OF_LETTERS.items()}
+    _OF_LETTERS
+    | {letter.upper(): pair.capitalize() for letter, pair in _OF_LETTERS.items()}
 )
 # Letters of Latin and Cyrillic script. Others have no spelling in Latin letters that all people
 # use, and a Greek letter is a symbol: "µg" is no "mg".
-_LATIN = re.compile("[\u00c0-\u024f\u0400-\u052f\u1e00-\u1eff\u2c60-\u2c7f\ua720-\ua7ff]+")
+_LATIN = re.compile(
+    "[\u00c0-\u024f\u0400-\u052f\u1e00-\u1eff\u2c60-\u2c7f\ua720-\ua7ff]+"
+)
 # Letters of Arabic and Persian that look alike and have the same keys, signs of vowels, and Hebrew
 # marks for quotes.
-_OF_KEYBOARDS = dict(zip("\u06a9\u06cc\u0649\u06c1\u05f3\u05f4", "\u0643\u064a\u064a\u0647'\""))
-_VOWELS = map(chr, (*range(0x0591, 0x05BE), 0x05C1, 0x05C2, *range(0x064B, 0x0653), 0x0670))
+_OF_KEYBOARDS = dict(
+    zip("\u06a9\u06cc\u0649\u06c1\u05f3\u05f4", "\u0643\u064a\u064a\u0647'\"")
+)
+_VOWELS = map(
+    chr, (*range(0x0591, 0x05BE), 0x05C1, 0x05C2, *range(0x064B, 0x0653), 0x0670)
+)
 _SIMILAR = str.maketrans(_OF_KEYBOARDS | dict.fromkeys(_VOWELS, ""))
 _GREEK = re.compile("[\u0370-\u03ff\u1f00-\u1fff]+")
 _MARKS = re.compile("[\u0300-\u036f]+")
@@ -81,7 +88,9 @@ def other_spellings(name: str) -> dict[str, int]:
         for bare in heading.bare:
             for form in _transliterated(bare):
                 kinds.setdefault(form.lower(), BARE)
-    return {form: kind for form, kind in kinds.items() if form not in ("", folded_name)}
+    return {
+        form: kind for form, kind in kinds.items() if form not in ("", folded_name)
+    }
 
 
 def all_spellings(names: Iterable[str]) -> dict[str, int]:
@@ -100,10 +109,17 @@ def compared_forms(name: str) -> list[str]:
         return [name]
     compatible_name = compatible(name)
     bare = heading.bare if heading is not None else ()
-    forms = [form.lower() for text in (compatible_name, *bare) for form in _transliterated(text)]
+    forms = [
+        form.lower()
+        for text in (compatible_name, *bare)
+        for form in _transliterated(text)
+    ]
     return list(
         dict.fromkeys(
-            (compatible_name, *(form for form in forms if form != compatible_name.lower()))
+            (
+                compatible_name,
+                *(form for form in forms if form != compatible_name.lower()),
+            )
         )
     )
 
@@ -130,7 +146,9 @@ def with_pairs(text: str) -> str:
 
 def is_accented(text: str) -> bool:
     """Return whether a text has letters that ``without_accents`` changes."""
-    is_other = _LATIN.search(text) or _GREEK.search(text) or text.translate(_SIMILAR) != text
+    is_other = (
+        _LATIN.search(text) or _GREEK.search(text) or text.translate(_SIMILAR) != text
+    )
     return not text.isascii() and bool(is_other)
 
 

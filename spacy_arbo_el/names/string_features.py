@@ -56,7 +56,9 @@ def count_ngrams(strings: Sequence[str], shortest: int, longest: int) -> NgramCo
     n_words = np.array([len(group) for group in words_of], dtype=np.int64)
     lengths = np.array([len(word) + 2 for word in words], dtype=np.int64)
     joined = "".join(f" {word} " for word in words)
-    codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint64)
+    codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), "<u4").astype(
+        np.uint64
+    )
     starts = offsets_of(lengths)[:-1]
     word_of = np.repeat(np.arange(len(words)), lengths)
     letters_left = (starts + lengths)[word_of] - np.arange(len(codes))
@@ -74,10 +76,14 @@ def count_ngrams(strings: Sequence[str], shortest: int, longest: int) -> NgramCo
         is_ngram = np.ones(len(places), dtype=bool)
         if length < shortest:
             # Only words of this length, from their beginning to their end.
-            is_ngram = (letters_left[places] == length) & (starts[word_of[places]] == places)
+            is_ngram = (letters_left[places] == length) & (
+                starts[word_of[places]] == places
+            )
         found_places.append(places[is_ngram])
         found_keys.append(keys[is_ngram])
-    owners = np.repeat(np.arange(len(strings)), n_words)[word_of[np.concatenate(found_places)]]
+    owners = np.repeat(np.arange(len(strings)), n_words)[
+        word_of[np.concatenate(found_places)]
+    ]
     return _counted(owners, np.concatenate(found_keys), len(strings))
 
 
@@ -119,16 +125,26 @@ class FeatureReader:
             compared with. Otherwise n-grams that were never added or counted are left out.
         """
         counted = count_ngrams(strings, *NGRAMS)
-        numbers = (self._numbered if add else self._numbers_of)(counted.keys)[counted.ngrams]
+        numbers = (self._numbered if add else self._numbers_of)(counted.keys)[
+            counted.ngrams
+        ]
         is_known = numbers >= 0
         groups = [list(dict.fromkeys(words_of(string))) for string in strings]
         words = [word for group in groups for word in group]
         lengths = np.array([len(word) for word in words], dtype=np.int64)
-        letters = np.frombuffer("".join(words).encode("utf-32-le", "surrogatepass"), "<i4")
-        negates = np.repeat(np.array([word in NEGATING for word in words], dtype=bool), lengths)
+        letters = np.frombuffer(
+            "".join(words).encode("utf-32-le", "surrogatepass"), "<i4"
+        )
+        negates = np.repeat(
+            np.array([word in NEGATING for word in words], dtype=bool), lengths
+        )
 
         def number_in(numbers: dict[T, int], value: T) -> int:
-            return numbers.setdefault(value, len(numbers)) if add else numbers.get(value, -1)
+            return (
+                numbers.setdefault(value, len(numbers))
+                if add
+                else numbers.get(value, -1)
+            )
 
         return StringFeatures(
             offsets_of(is_known)[counted.bounds],
@@ -136,7 +152,10 @@ class FeatureReader:
             1 + np.log(counted.counts[is_known].astype(np.float32)),
             offsets_of(np.array([len(group) for group in groups], dtype=np.int64)),
             np.array([number_in(self.words, word) for word in words], dtype=np.int32),
-            np.array([number_in(self._numbers, numbers_among(g)) for g in groups], dtype=np.int32),
+            np.array(
+                [number_in(self._numbers, numbers_among(g)) for g in groups],
+                dtype=np.int32,
+            ),
             offsets_of(lengths),
             np.where(negates, -letters, letters).astype(np.int32),
         )
@@ -160,7 +179,9 @@ class FeatureReader:
         sorted_keys, known_numbers = self._known
         first = len(sorted_keys)
         numbers[is_new] = np.arange(first, first + is_new.sum())
-        self._frequency = self._frequency.with_rows(np.zeros(int(is_new.sum()), dtype=np.int64))
+        self._frequency = self._frequency.with_rows(
+            np.zeros(int(is_new.sum()), dtype=np.int64)
+        )
         at = np.searchsorted(sorted_keys, keys[is_new])
         self._known = (
             np.insert(sorted_keys, at, keys[is_new]),
@@ -220,8 +241,12 @@ class InterchangedWords:
         table = self._table
         if table is None:
             pairs = list(self._counts)
-            first = self._reader.numbers_of_words([first_word for first_word, _ in pairs])
-            right = self._reader.numbers_of_words([second_word for _, second_word in pairs])
+            first = self._reader.numbers_of_words(
+                [first_word for first_word, _ in pairs]
+            )
+            right = self._reader.numbers_of_words(
+                [second_word for _, second_word in pairs]
+            )
             keys = np.concatenate([(first << 32) + right, (right << 32) + first])
             counts = np.array(list(self._counts.values()) * 2, dtype=np.float32)
             order = np.argsort(keys, kind="stable")
@@ -249,7 +274,11 @@ def interchanged_in(names: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 # Which values each bounds are of.
-VALUES_OF = {"ngram_bounds": "ngrams", "word_bounds": "words", "letter_bounds": "letters"}
+VALUES_OF = {
+    "ngram_bounds": "ngrams",
+    "word_bounds": "words",
+    "letter_bounds": "letters",
+}
 
 
 class StringTable:
@@ -268,7 +297,9 @@ class StringTable:
         self._count = np.zeros(0, dtype=np.int64)
         # The features of all rows so far, and their arrays, to which rows are added.
         self._features = reader.read([])
-        self._rows = {n: AppendOnly.of(array) for n, array in self._features._asdict().items()}
+        self._rows = {
+            n: AppendOnly.of(array) for n, array in self._features._asdict().items()
+        }
 
     def __len__(self) -> int:
         return len(self._features.numbers)
@@ -281,7 +312,9 @@ class StringTable:
     def has(self, entities: np.ndarray) -> np.ndarray:
         """(e,) bool, whether the strings of each entity are known. There may be none."""
         has_strings = self._has
-        return take_or(has_strings, np.where(entities < len(has_strings), entities, -1), False)
+        return take_or(
+            has_strings, np.where(entities < len(has_strings), entities, -1), False
+        )
 
     def of(self, entity: int) -> list[str]:
         """The strings of an entity, in order; may be empty."""
@@ -300,15 +333,22 @@ class StringTable:
         groups: The strings of each of them, each once.
         """
         self._of.update(zip(entities.tolist(), groups))
-        room = np.zeros(max(int(entities.max(initial=-1)) + 1 - len(self._count), 0), np.int64)
-        self._first, self._count = np.append(self._first, room), np.append(self._count, room)
+        room = np.zeros(
+            max(int(entities.max(initial=-1)) + 1 - len(self._count), 0), np.int64
+        )
+        self._first, self._count = (
+            np.append(self._first, room),
+            np.append(self._count, room),
+        )
         counts = np.array([len(strings) for strings in groups], dtype=np.int64)
         self._first[entities] = len(self) + offsets_of(counts)[:-1]
         self._count[entities] = counts
         for block in minibatch(chain.from_iterable(groups), BLOCK):
             self._add(self._reader.read(block, add=True))
         # Last: another thread may compare with them from now on.
-        has = np.append(self._has, np.zeros(len(self._count) - len(self._has), dtype=bool))
+        has = np.append(
+            self._has, np.zeros(len(self._count) - len(self._has), dtype=bool)
+        )
         has[entities] = True
         self._has = has
 
@@ -316,8 +356,12 @@ class StringTable:
         added = features._asdict()
         for name, values in VALUES_OF.items():
             added[name] = added[name][1:] + self._rows[values].length
-        self._rows = {name: rows.with_rows(added[name]) for name, rows in self._rows.items()}
-        self._features = StringFeatures(**{name: rows.rows for name, rows in self._rows.items()})
+        self._rows = {
+            name: rows.with_rows(added[name]) for name, rows in self._rows.items()
+        }
+        self._features = StringFeatures(
+            **{name: rows.rows for name, rows in self._rows.items()}
+        )
 
     def compared(
         self,

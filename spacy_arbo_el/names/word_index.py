@@ -19,7 +19,12 @@ import numpy as np
 from ..base.arrays import offsets_of
 from ..base.compiling import jit_helper, numba_jit
 from .british import american
-from .derivation import interchanged_words, latin_singulars, quality_words, related_words
+from .derivation import (
+    interchanged_words,
+    latin_singulars,
+    quality_words,
+    related_words,
+)
 from .folding import WORD as WORD_CHAR
 from .folding import kind_of, visible
 from .spellings import INVISIBLE, compatible, without_accents
@@ -55,14 +60,20 @@ MOST_KEPT = 100_000
 @lru_cache(maxsize=65536)
 def normal_word(word: str) -> str:
     """A word or number as it is compared: plain letters, lower case, singular, American."""
-    plain = word.lower() if word.isascii() else without_accents(visible(compatible(word))).lower()
+    plain = (
+        word.lower()
+        if word.isascii()
+        else without_accents(visible(compatible(word))).lower()
+    )
     return ROMAN.get(plain) or american(singular(plain))
 
 
 def words_of_name(name: str, stop_words: Container[str]) -> list[str]:
     """The distinct words of a name by which it is found."""
     words = [match[1] or match[0] for match in WORD.finditer(name)]
-    telling_words = (word for word in words if not is_stop_word(word, name, stop_words))
+    telling_words = (
+        word for word in words if not is_stop_word(word, name, stop_words)
+    )
     return list(dict.fromkeys(map(normal_word, telling_words)))
 
 
@@ -126,12 +137,18 @@ class SimilarWords:
         at = at[self.keys[at] == pairs]
         if not len(at):
             return []
-        rows = np.concatenate([self.rows[self.bounds[i] : self.bounds[i + 1]] for i in at])
+        rows = np.concatenate(
+            [self.rows[self.bounds[i] : self.bounds[i + 1]] for i in at]
+        )
         shared = np.bincount(rows, minlength=len(self.sizes))
         dice = 2 * shared / (self.sizes + len(pairs))
         similar = np.flatnonzero(dice >= ALIKE)
         best = similar[np.argsort(-dice[similar], kind="stable")][:MOST_ALIKE]
-        return [int(self.numbers[row]) for row in best if is_one_edit(word, self.words[row])]
+        return [
+            int(self.numbers[row])
+            for row in best
+            if is_one_edit(word, self.words[row])
+        ]
 
 
 def is_one_edit(first: str, second: str) -> bool:
@@ -159,7 +176,11 @@ def may_be_misspelled(word: str) -> bool:
 
     Scripts without spaces have runs of words in the place of words.
     """
-    return len(word) >= MIN_MISSPELLED and word.isalpha() and kind_of(word[0]) == WORD_CHAR
+    return (
+        len(word) >= MIN_MISSPELLED
+        and word.isalpha()
+        and kind_of(word[0]) == WORD_CHAR
+    )
 
 
 class WordWindows(NamedTuple):
@@ -236,7 +257,9 @@ class WordIndex:
         frequency = np.bincount(word_of, minlength=len(numbers))
         by_word = name_of[np.argsort(word_of, kind="stable")]
         most = max(GENERAL * len(counts), GENERAL * MIN_NAMES)
-        general = [word for word, count in zip(numbers, frequency.tolist()) if count > most]
+        general = [
+            word for word, count in zip(numbers, frequency.tolist()) if count > most
+        ]
         return cls(
             numbers,
             Postings(offsets_of(frequency), by_word),
@@ -261,12 +284,16 @@ class WordIndex:
         forms.update(dict.fromkeys(related_words(word), RELATED))
         forms.update(dict.fromkeys(latin_singulars(word), LATIN))
         forms[word] = 1.0
-        matches = {self.numbers[form]: forms[form] for form in forms if form in self.numbers}
+        matches = {
+            self.numbers[form]: forms[form] for form in forms if form in self.numbers
+        }
         if not matches and may_be_misspelled(word):
             matches = dict.fromkeys(self.similar.search(word), MISSPELLED)
         return matches
 
-    def nearest(self, windows: WordWindows, least: float) -> tuple[np.ndarray, np.ndarray]:
+    def nearest(
+        self, windows: WordWindows, least: float
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The most similar name of each window, among those with its first and its last word.
 
         least: Names with a smaller similarity may be missed.
@@ -340,7 +367,10 @@ def _nearest(  # pragma: no cover - compiled
                 for name in names.values[names.bounds[word] : names.bounds[word + 1]]:
                     length = words.bounds[name + 1] - words.bounds[name]
                     # A name with many more words is no nearer than the share of those in common.
-                    if seen[name] == window or length * least * least > size + ROUNDING:
+                    if (
+                        seen[name] == window
+                        or length * least * least > size + ROUNDING
+                    ):
                         continue
                     seen[name] = window
                     of_name = words.values[words.bounds[name] : words.bounds[name + 1]]
@@ -348,7 +378,8 @@ def _nearest(  # pragma: no cover - compiled
                     # Equal but for rounding: the first name counts.
                     lead = similarity - best_similarity[window]
                     if similarity > 0.0 and (
-                        lead > ROUNDING or (lead > -ROUNDING and name < best_name[window])
+                        lead > ROUNDING
+                        or (lead > -ROUNDING and name < best_name[window])
                     ):
                         best_name[window] = name
                         best_similarity[window] = similarity

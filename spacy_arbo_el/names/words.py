@@ -7,11 +7,19 @@ from collections.abc import Collection
 ROMAN = {"i": "1", "ii": "2", "iii": "3", "iv": "4", "v": "5", "vi": "6", "vii": "7"}
 ROMAN.update({"viii": "8", "ix": "9"})
 # Endings of plurals, and what they are in the singular. The first that fits counts.
-PLURALS = (("sses", "ss"), ("oses", "osis"), ("itides", "itis"), ("ies", "y"), ("s", ""))
+PLURALS = (
+    ("sses", "ss"),
+    ("oses", "osis"),
+    ("itides", "itis"),
+    ("ies", "y"),
+    ("s", ""),
+)
 # Not plurals, though they end in "s".
 SINGULARS = ("ss", "is", "us")
 # Words that change a name into another one's.
-NEGATING = frozenset(("no", "non", "not", "anti", "pseudo", "para", "pre", "post", "un", "without"))
+NEGATING = frozenset(
+    ("no", "non", "not", "anti", "pseudo", "para", "pre", "post", "un", "without")
+)
 # Shorter words stay unchanged.
 MIN_PLURAL = 4
 
@@ -22,7 +30,9 @@ _WORD = re.compile(r"[^\W\d_]+|\d+")
 
 def words_of(string: str) -> list[str]:
     """Words of a string in lower case and singular, and numbers, also Roman ones up to IX."""
-    return [ROMAN.get(word) or singular(word) for word in _WORD.findall(string.lower())]
+    return [
+        ROMAN.get(word) or singular(word) for word in _WORD.findall(string.lower())
+    ]
 
 
 def singular(word: str) -> str:
@@ -60,7 +70,9 @@ _UNITS = "one two three four five six seven eight nine ten eleven twelve thirtee
 _UNITS += "sixteen seventeen eighteen nineteen"
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth "
-_ORDINALS += "thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth"
+_ORDINALS += (
+    "thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth"
+)
 CARDINALS = {word: number for number, word in enumerate(_UNITS.split(), 1)}
 TENS = {word: 10 * number for number, word in enumerate(_TENS.split(), 2)}
 ORDINALS = {word: number for number, word in enumerate(_ORDINALS.split(), 1)}
@@ -124,7 +136,9 @@ def _in_digits(match: "re.Match[str]") -> str:
     groups = match.groupdict()
     if groups["roman"]:
         is_word = match[0] in _NO_ROMAN
-        return match[0] if is_word else f"{roman_value(groups['roman'])}{groups['part']}"
+        return (
+            match[0] if is_word else f"{roman_value(groups['roman'])}{groups['part']}"
+        )
     if groups["cardinal"]:
         return str(CARDINALS[groups["cardinal"]])
     if groups["tens"]:
@@ -140,5 +154,7 @@ def _in_digits(match: "re.Match[str]") -> str:
 def roman_value(numeral: str) -> int:
     """The value of a Roman numeral below 40 in lower case."""
     values = [_VALUES[letter] for letter in numeral]
-    smaller = [value < following for value, following in zip(values, values[1:])] + [False]
+    smaller = [value < following for value, following in zip(values, values[1:])] + [
+        False
+    ]
     return sum(-value if less else value for value, less in zip(values, smaller))

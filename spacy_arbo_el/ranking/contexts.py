@@ -53,7 +53,9 @@ class Descriptions:
     def of(cls, datastore: SearchedEntities) -> "Descriptions":
         """The texts of a datastore's present state, cached there."""
         descriptions = datastore.derived(
-            "descriptions", lambda: cls(datastore), lambda earlier: earlier._updated(datastore)
+            "descriptions",
+            lambda: cls(datastore),
+            lambda earlier: earlier._updated(datastore),
         )
         if descriptions._fingerprint != datastore.encoder.fingerprint:
             # Training changes vectors without changing the content of the datastore.
@@ -89,7 +91,9 @@ class Descriptions:
         rows = self._rows[entities]
         if (rows == UNKNOWN).any():
             with self._loading:
-                unknown = np.unique(entities[(self._rows[entities] == UNKNOWN).any(axis=1)])
+                unknown = np.unique(
+                    entities[(self._rows[entities] == UNKNOWN).any(axis=1)]
+                )
                 if len(unknown):
                     self._read(unknown)
             rows = self._rows[entities]
@@ -147,7 +151,9 @@ def fits_of(
     mentions, columns = np.nonzero(candidates.worth_describing())
     if not len(mentions):
         return fits
-    rows, vectors = Descriptions.of(datastore).of_entities(candidates.entities[mentions, columns])
+    rows, vectors = Descriptions.of(datastore).of_entities(
+        candidates.entities[mentions, columns]
+    )
     has_description = rows[:, 0] != rows[:, 1]
     compared = np.unique(mentions[has_description])
     is_compared = np.isin(mentions, compared)
@@ -161,7 +167,8 @@ def fits_of(
         shared = _of_same_string(records_compared, contexts)
         # Such as one in a cell of a table.
         is_bare = [
-            len(record.sentences) == 1 and record.sentences[0][0] == " ".join(record.text.split())
+            len(record.sentences) == 1
+            and record.sentences[0][0] == " ".join(record.text.split())
             for record in records_compared
         ]
         shared[is_bare] *= WITHOUT_CONTEXT
@@ -183,12 +190,16 @@ def contexts_of(
     texts, shares = zip(*pairs) if pairs else ((), ())
     place = {text: i for i, text in enumerate(dict.fromkeys(texts))}
     vectors = encode_contexts(encoder, list(place), cache)
-    bounds = offsets_of(np.array([len(record.sentences) for record in records], dtype=np.int64))
+    bounds = offsets_of(
+        np.array([len(record.sentences) for record in records], dtype=np.int64)
+    )
     cells = np.array(shares, dtype=np.float32), list(map(place.get, texts)), bounds
     return unit(csr_matrix(cells, shape=(len(records), len(place))) @ vectors)
 
 
-def _of_same_string(records: Sequence[MentionRecord], contexts: np.ndarray) -> np.ndarray:
+def _of_same_string(
+    records: Sequence[MentionRecord], contexts: np.ndarray
+) -> np.ndarray:
     """The mean context of each mention's string in its document: (n, width) float32 of length 1.
 
     A string means one entity in a document, mostly.

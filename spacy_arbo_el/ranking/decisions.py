@@ -217,7 +217,9 @@ class _Nodes:
         self.n_mentions = len(ranking)
         self._entity, self._logit, self._exemplar = first_candidates(ranking)
         by_exemplar = (self._entity >= 0) & (self._exemplar >= 0)
-        self.exemplars, first = np.unique(self._exemplar[by_exemplar], return_index=True)
+        self.exemplars, first = np.unique(
+            self._exemplar[by_exemplar], return_index=True
+        )
         self._exemplar_entity = self._entity[by_exemplar][first]
         self.entities = np.unique(self._entity[self._entity >= 0])
 
@@ -252,7 +254,11 @@ class _Nodes:
             np.full(len(self.exemplars), -np.inf, dtype=np.float32),
             -calibration.logits("mention", similarity),
         ]
-        return np.concatenate(sources), np.concatenate(targets), np.concatenate(weights)
+        return (
+            np.concatenate(sources),
+            np.concatenate(targets),
+            np.concatenate(weights),
+        )
 
     def path(self, links: graph.Links, mention: int) -> list[Step]:
         """Steps from a linked mention's entity to the mention."""

@@ -110,7 +110,9 @@ class StringIndex:
         """
         self._names.forget(entities)
 
-    def replace_surface_forms(self, entities: np.ndarray, groups: Sequence[Sequence[str]]) -> None:
+    def replace_surface_forms(
+        self, entities: np.ndarray, groups: Sequence[Sequence[str]]
+    ) -> None:
         """Replace the surface forms of entities.
 
         entities: (e,) int64, each once.
@@ -140,7 +142,9 @@ class StringIndex:
         """Entities with exactly this surface form, and how often. Case does not count."""
         return self._owners.get(string.lower(), {})
 
-    def similarity(self, strings: Sequence[str], entities: np.ndarray) -> StringSimilarity:
+    def similarity(
+        self, strings: Sequence[str], entities: np.ndarray
+    ) -> StringSimilarity:
         """The similarity of each mention to its candidates.
 
         strings: The surface forms of m mentions.
@@ -151,14 +155,19 @@ class StringIndex:
         interchanged = self._interchanged.table()
         mentions = self._reader.read([string.lower() for string in strings])
         weights = self._reader.weights()
-        views = [table.compared(mentions, entities, weights, interchanged)[0] for table in tables]
+        views = [
+            table.compared(mentions, entities, weights, interchanged)[0]
+            for table in tables
+        ]
         return StringSimilarity(*np.stack(views, axis=1))
 
     def names_of(self, entity: int) -> list[str]:
         """The names of an entity for comparison, in lower case, each once."""
         return self.names_with(np.array([entity])).of(entity)
 
-    def nearest_names(self, strings: Sequence[str], entities: np.ndarray) -> np.ndarray:
+    def nearest_names(
+        self, strings: Sequence[str], entities: np.ndarray
+    ) -> np.ndarray:
         """Each candidate's name most similar to a mention. Names are compared by n-grams.
 
         strings, entities: As in ``similarity``.
@@ -167,7 +176,9 @@ class StringIndex:
         table = self.names_with(entities)
         interchanged = self._interchanged.table()
         mentions = self._reader.read([string.lower() for string in strings])
-        return table.compared(mentions, entities, self._reader.weights(), interchanged)[1]
+        return table.compared(
+            mentions, entities, self._reader.weights(), interchanged
+        )[1]
 
     def names_with(self, entities: np.ndarray) -> StringTable:
         """Names including those of these entities; -1 for none."""
@@ -188,8 +199,16 @@ class StringIndex:
         uncounted = np.array(
             [e for e in entities.tolist() if e not in self._counted], dtype=np.int64
         )
-        names = dict(zip(uncounted.tolist(), self._read_names(uncounted) if len(uncounted) else ()))
-        return [self._counted.get(e) or _distinct(names.get(e, ())) for e in entities.tolist()]
+        names = dict(
+            zip(
+                uncounted.tolist(),
+                self._read_names(uncounted) if len(uncounted) else (),
+            )
+        )
+        return [
+            self._counted.get(e) or _distinct(names.get(e, ()))
+            for e in entities.tolist()
+        ]
 
 
 def _distinct(strings: Iterable[str]) -> list[str]:
@@ -234,7 +253,9 @@ class _Sources:
             self.objects, later.objects, assume_unique=True, return_indices=True
         )
         is_same = self.owners[before] == later.owners[after]
-        changed = np.array(later.entities.changed_since(self.generation), dtype=np.int64)
+        changed = np.array(
+            later.entities.changed_since(self.generation), dtype=np.int64
+        )
         affected = np.concatenate(
             [
                 changed,
@@ -243,7 +264,9 @@ class _Sources:
             ]
         )
         # An exemplar may have had an owner that there is no more.
-        return np.unique(affected[(affected >= 0) & (affected < later.entities.positions)])
+        return np.unique(
+            affected[(affected >= 0) & (affected < later.entities.positions)]
+        )
 
 
 class EntityStrings:
@@ -326,7 +349,9 @@ class EntityStrings:
 
         entities, among: As in ``exact``.
         """
-        strings = [(folded(record.text), folded(record.normalized)) for record in records]
+        strings = [
+            (folded(record.text), folded(record.normalized)) for record in records
+        ]
         return _have_strings(self._titles, strings, entities, among)
 
     def differ_as_formulas(
@@ -355,7 +380,10 @@ class EntityStrings:
         return take_or(self._frequency, entities, 0.0)
 
     def owners(
-        self, records: Sequence[MentionRecord], count: int, withheld: np.ndarray | None = None
+        self,
+        records: Sequence[MentionRecord],
+        count: int,
+        withheld: np.ndarray | None = None,
     ) -> np.ndarray:
         """Entities with exactly the mention's string: (m, count) int64, -1 for none.
 
@@ -364,7 +392,9 @@ class EntityStrings:
 
         withheld: (entities,) bool, the entities whose surface forms are not looked at.
         """
-        texts = {text for record in records for text in (record.normalized, record.text)}
+        texts = {
+            text for record in records for text in (record.normalized, record.text)
+        }
         named = self._sources.entities.with_names(sorted(texts))
         owners = np.full((len(records), count), -1, dtype=np.int64)
         for i, record in enumerate(records):
@@ -375,13 +405,19 @@ class EntityStrings:
                 *(position for form in forms for position in named.get(form, ())),
             ]
             # Another program may have added entities since the datastore was read.
-            present = (position for position in candidates if position < len(self.has_exemplar))
+            present = (
+                position
+                for position in candidates
+                if position < len(self.has_exemplar)
+            )
             entities = list(dict.fromkeys(present))[:count]
             owners[i, : len(entities)] = entities
         widest = int((owners >= 0).sum(axis=1).max(initial=0))
         return owners[:, :widest]
 
-    def beginning_with(self, records: Sequence[MentionRecord], most: int) -> np.ndarray:
+    def beginning_with(
+        self, records: Sequence[MentionRecord], most: int
+    ) -> np.ndarray:
         """Entities with a name that begins with the mention, a proper name: "Halix Oil & Gas".
 
         RETURNS: (m, e) int64 positions, -1 for none; none of a mention that has more than ``most``.
@@ -431,14 +467,18 @@ class EntityStrings:
         changed: (e,) int64, each once.
         """
         owners = self._sources.owners
-        missing = np.zeros(self._sources.entities.positions - len(self.has_exemplar), dtype=bool)
+        missing = np.zeros(
+            self._sources.entities.positions - len(self.has_exemplar), dtype=bool
+        )
         self._has_only_id = np.append(self._has_only_id, missing)
         self._frequency = np.append(self._frequency, missing.astype(np.float64))
         self.has_exemplar = np.append(self.has_exemplar, missing)
         had_exemplar = self.has_exemplar[changed]
         self.has_exemplar[changed] = np.isin(changed, owners)
         written = changed[had_exemplar | self.has_exemplar[changed]]
-        self.index.replace_surface_forms(written, _surface_forms(records, owners, written))
+        self.index.replace_surface_forms(
+            written, _surface_forms(records, owners, written)
+        )
         self.index.forget_names(changed)
         self.index.count_names(changed[changed % self._stride == 0])
 
@@ -452,7 +492,9 @@ class EntityStrings:
                 written = list(map(compatible, entity.names_in_text))
                 names = [*written, *filter(None, map(without_qualifier, written))]
                 bare = [form for name in written for form in bare_forms(name)]
-                compared = [form for name in (*names, *bare) for form in compared_forms(name)]
+                compared = [
+                    form for name in (*names, *bare) for form in compared_forms(name)
+                ]
                 groups[row] = [*compared, *normalized_names(self._normalizer, names)]
                 self._frequency[position] = entity.frequency
                 self._written[position] = frozenset(names)
@@ -460,7 +502,9 @@ class EntityStrings:
                 titles = (*compared_forms(title), without_qualifier(title))
                 self._titles[position] = frozenset(map(folded, filter(None, titles)))
                 has_name = entity.names not in ([], [entity.id])
-                self._has_only_id[position] = self.has_exemplar[position] and not has_name
+                self._has_only_id[position] = (
+                    self.has_exemplar[position] and not has_name
+                )
                 if self._has_only_id[position]:
                     groups[row] += self.index.surface_forms.of(position)
         return groups

@@ -33,7 +33,12 @@ from .ranking import AnnotatedMentions, Ranking, RankingContext, rank_by_best_ev
 # the encoder gives the vectors that it gave then, as far as a few probes show.
 PRETRAINED = Path(__file__).with_name("pretrained.npz")
 # Each is encoded as the text of an entity and as a mention.
-PROBES = ("heart attack", "Paris, the capital of France", "tumour necrosis factor 2", "Hello")
+PROBES = (
+    "heart attack",
+    "Paris, the capital of France",
+    "tumour necrosis factor 2",
+    "Hello",
+)
 # Linear layers of 8 bits (0.997) and lower precision on a GPU give at least this mean cosine;
 # an encoder that has been trained for some steps does not.
 SAME = 0.995
@@ -53,7 +58,9 @@ class PretrainedWeights:
     _suits: dict[str, bool] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def for_encoder(cls, weights: RankerWeights, encoder: DualEncoder) -> "PretrainedWeights":
+    def for_encoder(
+        cls, weights: RankerWeights, encoder: DualEncoder
+    ) -> "PretrainedWeights":
         """Weights for the encoder as it is now."""
         return cls(weights, _vectors_of_probes(encoder))
 
@@ -79,8 +86,14 @@ class PretrainedWeights:
             vectors = arrays["vectors"]
         except Exception as error:  # zipfile and NumPy raise errors of many kinds
             raise ValueError(f"{type(error).__name__}: {error}") from error
-        if vectors.dtype != np.float32 or vectors.ndim != 2 or len(vectors) != 2 * len(PROBES):
-            raise ValueError(f"the probes have the type {vectors.dtype}, shape {vectors.shape}")
+        if (
+            vectors.dtype != np.float32
+            or vectors.ndim != 2
+            or len(vectors) != 2 * len(PROBES)
+        ):
+            raise ValueError(
+                f"the probes have the type {vectors.dtype}, shape {vectors.shape}"
+            )
         return cls(weights, vectors)
 
 
@@ -168,17 +181,25 @@ class FeatureRanker:
         self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext
     ) -> Ranking:
         weights = self.weights_in(context)
-        candidates = None if weights is None else self.gather(batch, neighbours, context)
+        candidates = (
+            None if weights is None else self.gather(batch, neighbours, context)
+        )
         if weights is None or candidates is None:
-            return rank_by_best_evidence(neighbours, context.calibration, context.n_candidates)
-        candidates, assessment = self._in_context(batch.records, candidates, weights, context)
+            return rank_by_best_evidence(
+                neighbours, context.calibration, context.n_candidates
+            )
+        candidates, assessment = self._in_context(
+            batch.records, candidates, weights, context
+        )
         logits = share_among_equals(candidates, assessment).logits
         least = np.where(candidates.valid, logits, np.inf).min(axis=1, keepdims=True)
         count = neighbours.entities.width + neighbours.exemplars.width
         by_vectors = rank_by_best_evidence(neighbours, context.calibration, count)
         return Ranking.from_scored(
             np.concatenate([candidates.entities, by_vectors.candidates.ids], axis=1),
-            np.concatenate([logits, np.minimum(by_vectors.candidates.scores, least - GAP)], axis=1),
+            np.concatenate(
+                [logits, np.minimum(by_vectors.candidates.scores, least - GAP)], axis=1
+            ),
             np.concatenate([candidates.exemplars, by_vectors.exemplars], axis=1),
             context.n_candidates,
             assessment.presence.astype(np.float32),
@@ -211,7 +232,9 @@ class FeatureRanker:
 
     def weights_in(self, context: RankingContext) -> RankerWeights | None:
         """The weights to rank with. Those that were learned, else pretrained ones that suit."""
-        return self.weights if self.weights is not None else self.pretrained_in(context)
+        return (
+            self.weights if self.weights is not None else self.pretrained_in(context)
+        )
 
     def coverage_in(self, context: RankingContext) -> float | None:
         """The coverage that presence is for, see ``TellsPresence``."""
@@ -270,20 +293,30 @@ class FeatureRanker:
             return None
         candidates, _ = self._in_context(batch.records, candidates, weights, context)
         candidates = candidates.take(np.array([mention]))
-        columns = [np.flatnonzero(candidates.entities[0] == entity) for entity in (first, second)]
+        columns = [
+            np.flatnonzero(candidates.entities[0] == entity)
+            for entity in (first, second)
+        ]
         if not all(len(places) for places in columns):
             return None
         pair = int(columns[0][0]), int(columns[1][0])
-        contributions = dict(zip(FEATURES, weights.contributions(candidates, *pair).tolist()))
+        contributions = dict(
+            zip(FEATURES, weights.contributions(candidates, *pair).tolist())
+        )
         contributions["frequency"] = float(
             np.subtract(*candidates.frequency_prior()[0, list(pair)])
         )
         first_features, second_features = candidates.features[0, list(pair)].tolist()
-        features = dict(zip(FEATURES, first_features)), dict(zip(FEATURES, second_features))
+        features = (
+            dict(zip(FEATURES, first_features)),
+            dict(zip(FEATURES, second_features)),
+        )
         described = namesakes(candidates)[0] & (candidates.column("described")[0] > 0)
         fits = candidates.column("fit")[0][described].tolist()
         return Comparison(
-            contributions, features, dict(zip(candidates.entities[0][described].tolist(), fits))
+            contributions,
+            features,
+            dict(zip(candidates.entities[0][described].tolist(), fits)),
         )
 
     def gather_withheld(
@@ -309,11 +342,17 @@ class FeatureRanker:
                 if len(rows):
                     withheld_mentions = batch.take(rows)
                     allowed = AllowedEntities.all_but(
-                        withheld, len(rows), datastore.allowed_entities(withheld_mentions)
+                        withheld,
+                        len(rows),
+                        datastore.allowed_entities(withheld_mentions),
                     )
-                    exemplars = retriever.exemplars(withheld_mentions.encoded, count, allowed)
+                    exemplars = retriever.exemplars(
+                        withheld_mentions.encoded, count, allowed
+                    )
                     without = neighbours.take(rows).with_exemplars(*exemplars)
-                    features = self.gather(withheld_mentions, without, context, withheld)
+                    features = self.gather(
+                        withheld_mentions, without, context, withheld
+                    )
                     if features is not None:
                         gathered_rows.append(rows)
                         gathered.append(features)
@@ -330,18 +369,24 @@ class FeatureRanker:
         examples = self.labelled(mentions, context)
         if examples is None:
             return [replace(self, weights=None)] * (n_folds + 1)
-        return self._fit(examples.labelled, fold_of[examples.mentions], n_folds, context)
+        return self._fit(
+            examples.labelled, fold_of[examples.mentions], n_folds, context
+        )
 
     def fit_folds(
         self, folds: Sequence[RankerExamples | None], context: RankingContext
     ) -> list["FeatureRanker"]:
         """Learn from all folds, and without each: see ``FitsBesideExemplars``."""
         numbered = [
-            (number, fold.labelled) for number, fold in enumerate(folds) if fold is not None
+            (number, fold.labelled)
+            for number, fold in enumerate(folds)
+            if fold is not None
         ]
         if not numbered:
             return [replace(self, weights=None)] * (len(folds) + 1)
-        fold_of = np.repeat([n for n, _ in numbered], [len(fold.shares) for _, fold in numbered])
+        fold_of = np.repeat(
+            [n for n, _ in numbered], [len(fold.shares) for _, fold in numbered]
+        )
         labelled = Labelled.concat([fold for _, fold in numbered])
         return self._fit(labelled, fold_of, len(folds), context)
 
@@ -378,7 +423,11 @@ class FeatureRanker:
         return RankerExamples(Labelled(candidates, correct, shares), rows)
 
     def _fit(
-        self, labelled: Labelled, fold_of: np.ndarray, n_folds: int, context: RankingContext
+        self,
+        labelled: Labelled,
+        fold_of: np.ndarray,
+        n_folds: int,
+        context: RankingContext,
     ) -> list["FeatureRanker"]:
         fitted = cross_fit(labelled, fold_of, n_folds, self.pretrained_in(context))
         if fitted is None:

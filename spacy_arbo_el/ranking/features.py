@@ -101,7 +101,9 @@ class ContextFits:
     def none(cls, shape: tuple[int, ...]) -> "ContextFits":
         """Those where nothing was compared."""
         zeros = np.zeros(shape, dtype=np.float32)
-        return cls(zeros, zeros.copy(), zeros.copy(), np.full(shape, -1, dtype=np.float32))
+        return cls(
+            zeros, zeros.copy(), zeros.copy(), np.full(shape, -1, dtype=np.float32)
+        )
 
 
 @dataclass(frozen=True)
@@ -213,7 +215,9 @@ class CandidateFeatures:
         rank = np.empty_like(order)
         np.put_along_axis(rank, order, np.arange(order.shape[1])[None], axis=1)
         owners = (self.column("ngrams") >= SAME_STRING).sum(axis=1, keepdims=True)
-        return self.valid & ((rank < np.maximum(owners, MAX_DESCRIBED)) | containing(self))
+        return self.valid & (
+            (rank < np.maximum(owners, MAX_DESCRIBED)) | containing(self)
+        )
 
     def replaced(
         self, mentions: np.ndarray, replacements: "CandidateFeatures"
@@ -331,7 +335,9 @@ def _contain(
     ends, begins, extra, opposed: (m, c), as in ``StringSimilarity``.
     same_string: (m, c) bool, the candidates with the mention as a name.
     """
-    is_proper = np.array([mention[:1].isupper() for mention in mentions], dtype=bool)[:, None]
+    is_proper = np.array([mention[:1].isupper() for mention in mentions], dtype=bool)[
+        :, None
+    ]
     in_list = same_string.any(axis=1, keepdims=True)
     is_part = (ends > 0) | ((begins > 0) & is_proper)
     may_be_part = is_proper | same_string | ~in_list
@@ -381,7 +387,9 @@ def _choose_candidates(
     flat = entities[valid]
     n_others = min(MIN_OTHERS, count // 3)
     limit = np.maximum(count, (same >= 0).sum(axis=1) + n_others)
-    places = first_of_each(np.nonzero(valid)[0], flat, len(entities), int(limit.max(initial=count)))
+    places = first_of_each(
+        np.nonzero(valid)[0], flat, len(entities), int(limit.max(initial=count))
+    )
     places[np.arange(places.shape[1]) >= limit[:, None]] = -1
     return take_or(flat, places, -1)
 
@@ -399,7 +407,9 @@ def _vector_similarity(
     is_near = (column >= 0) & (exemplar >= NEAR_EXEMPLAR)
     rows = np.full(entities.shape, -1, dtype=np.int64)
     if exemplars.width:
-        rows = np.take_along_axis(neighbours.exemplars.ids, np.maximum(column, 0), axis=1)
+        rows = np.take_along_axis(
+            neighbours.exemplars.ids, np.maximum(column, 0), axis=1
+        )
         rows = np.where((column >= 0) & (exemplar > name), rows, -1)
     # An entity without a name has no text that could be similar.
     only_id = entity_strings.has_only_id(entities)
@@ -409,7 +419,9 @@ def _vector_similarity(
     return name, exemplar, rows
 
 
-def _similarity_of(entities: np.ndarray, owners: TopK) -> tuple[np.ndarray, np.ndarray]:
+def _similarity_of(
+    entities: np.ndarray, owners: TopK
+) -> tuple[np.ndarray, np.ndarray]:
     """Similarity and column of each candidate among ``owners``. The first occurrence counts.
 
     A candidate that does not occur there gets the smallest similarity of the row: it can't be

@@ -16,7 +16,13 @@ import torch
 from ..base.arrays import concat_tables
 from ..base.calibration import MOST_CERTAIN, PRIOR, fit_presence, fit_temperature
 from .features import CandidateFeatures
-from .ranker_weights import SIGNS, RankerWeights, evidence_of, inputs_of, sum_of_networks
+from .ranker_weights import (
+    SIGNS,
+    RankerWeights,
+    evidence_of,
+    inputs_of,
+    sum_of_networks,
+)
 from .trees import Trees
 
 HIDDEN = 16
@@ -67,7 +73,9 @@ class Labelled:
 
     def take(self, rows: np.ndarray) -> "Labelled":
         """The mentions at ``rows``, numbers or bool."""
-        return Labelled(self.candidates.take(rows), self.correct[rows], self.shares[rows])
+        return Labelled(
+            self.candidates.take(rows), self.correct[rows], self.shares[rows]
+        )
 
     def temperature(self, scores: np.ndarray) -> tuple[float, float]:
         """The temperature under which (m, c) scores fit best, and their log-likelihood."""
@@ -183,7 +191,9 @@ def cross_fit(
         seen = np.flatnonzero(fold_of != fold)
         seen_mentions = way.take(seen), labelled.take(seen), presence[:, seen]
         curved = _with_curve(network, *seen_mentions, start)
-        without.append(curved or replace(network, curve=overall.curve, trees=overall.trees))
+        without.append(
+            curved or replace(network, curve=overall.curve, trees=overall.trees)
+        )
     return [replace(overall, accuracy=accuracy), *without]
 
 
@@ -195,14 +205,20 @@ def _best_way(
     if start is None:
         return way
     moved = _networks(labelled, fold_of, n_folds, start)
-    start_scores = np.where(labelled.candidates.valid, start.scores(labelled.candidates), -np.inf)
+    start_scores = np.where(
+        labelled.candidates.valid, start.scores(labelled.candidates), -np.inf
+    )
     # Each counts at its temperature: the one with the larger scores does not outvote the other.
-    factors = [labelled.temperature(scores)[0] / 2 for scores in (start_scores, moved.scores)]
+    factors = [
+        labelled.temperature(scores)[0] / 2 for scores in (start_scores, moved.scores)
+    ]
     pairs = [sum_of_networks([start, network], factors) for network in moved.networks]
     mean = _way_of(pairs, labelled, fold_of)
     # The start once: it would be in each pair.
     mean = mean._replace(mean=sum_of_networks([start, moved.mean], factors))
-    likelihoods = [labelled.temperature(candidate_way.scores)[1] for candidate_way in (mean, way)]
+    likelihoods = [
+        labelled.temperature(candidate_way.scores)[1] for candidate_way in (mean, way)
+    ]
     return mean if likelihoods[0] >= likelihoods[1] else way
 
 
@@ -210,10 +226,16 @@ def _networks(
     labelled: Labelled, fold_of: np.ndarray, n_folds: int, start: RankerWeights | None
 ) -> CrossValidatedNetworks:
     """Train a network without each fold, from other weights or from random ones."""
-    standards = standards_of(labelled.candidates) if start is None else (start.mean, start.spread)
+    standards = (
+        standards_of(labelled.candidates)
+        if start is None
+        else (start.mean, start.spread)
+    )
     networks = []
     for fold in range(n_folds):
-        begins = [fold * STARTS + i for i in range(STARTS)] if start is None else [start]
+        begins = (
+            [fold * STARTS + i for i in range(STARTS)] if start is None else [start]
+        )
         seen = labelled.take(fold_of != fold)
         trained = [train_network(seen, standards, begin) for begin in begins]
         networks.append(sum_of_networks(trained, [1 / len(begins)] * len(begins)))
@@ -248,7 +270,11 @@ def _with_curve(
     """
     temperature, _ = labelled.temperature(way.scores)
     data = _presence_data(way, labelled, presence, temperature)
-    fitted = _weights_of_evidence(data, start) if fit_trees is None else _by_trees(data, fit_trees)
+    fitted = (
+        _weights_of_evidence(data, start)
+        if fit_trees is None
+        else _by_trees(data, fit_trees)
+    )
     if fitted is None:
         return None
     trees, curve = fitted
@@ -270,7 +296,9 @@ def _weights_of_evidence(
     trees = Trees.none() if start is None else start.trees
     before = None if start is None else start.curve[1:].astype(np.float64)
     evidence = trees.beside(data.evidence)
-    curve = fit_presence(evidence, data.present, data.counts, [*SIGNS.values(), 1], before)
+    curve = fit_presence(
+        evidence, data.present, data.counts, [*SIGNS.values(), 1], before
+    )
     return None if curve is None else (trees, curve)
 
 
@@ -284,10 +312,16 @@ def _by_trees(
 
 
 def _presence_data(
-    way: CrossValidatedNetworks, labelled: Labelled, presence: np.ndarray, temperature: float
+    way: CrossValidatedNetworks,
+    labelled: Labelled,
+    presence: np.ndarray,
+    temperature: float,
 ) -> PresenceData:
     """The evidence of each mention, with its entity in the knowledge base and without it."""
-    candidates_and_scores = ((labelled.candidates, way.scores), (labelled.absent, way.absent))
+    candidates_and_scores = (
+        (labelled.candidates, way.scores),
+        (labelled.absent, way.absent),
+    )
     evidence = np.concatenate(
         [
             evidence_of(candidates, temperature * scores)
@@ -305,13 +339,17 @@ def standards_of(candidates: CandidateFeatures) -> tuple[np.ndarray, np.ndarray]
     """Mean and standard deviation of a network's inputs: (2 f,) float32 each."""
     x = inputs_of(candidates)[candidates.valid]
     if not len(x):
-        return np.zeros(x.shape[1], dtype=np.float32), np.ones(x.shape[1], dtype=np.float32)
+        return np.zeros(x.shape[1], dtype=np.float32), np.ones(
+            x.shape[1], dtype=np.float32
+        )
     spread = x.std(axis=0)
     return x.mean(axis=0), np.where(spread > 1e-6, spread, np.float32(1))
 
 
 def train_network(
-    labelled: Labelled, standards: tuple[np.ndarray, np.ndarray], start: RankerWeights | int
+    labelled: Labelled,
+    standards: tuple[np.ndarray, np.ndarray],
+    start: RankerWeights | int,
 ) -> RankerWeights:
     """Fit all but the curve, from other weights or from a random start with this number.
 
@@ -330,13 +368,19 @@ def train_network(
     )
     begin = _random(len(mean), start) if isinstance(start, int) else _copies(start)
     penalty = PRIOR / max(float(shares.sum()), 1.0)
-    linear, hidden, bias, out = _fitted(begin, data, penalty, centred=not isinstance(start, int))
+    linear, hidden, bias, out = _fitted(
+        begin, data, penalty, centred=not isinstance(start, int)
+    )
     curve = np.array([1.0, *np.zeros(len(SIGNS)), 0.0, MOST_CERTAIN], dtype=np.float32)
     return RankerWeights(mean, spread, linear, hidden, bias, out, curve)
 
 
 def _fitted(
-    weights: list[Any], data: tuple[Any, Any, Any, Any], penalty: float, *, centred: bool
+    weights: list[Any],
+    data: tuple[Any, Any, Any, Any],
+    penalty: float,
+    *,
+    centred: bool,
 ) -> list[np.ndarray]:
     """Weights of one network, fitted by L-BFGS.
 

@@ -99,10 +99,14 @@ class RankerWeights:
             # In double precision, so that scores don't depend on how many are scored at once.
             x = inputs_of(candidates.take(block)).astype(np.float64)
             x = (x - self.mean) / self.spread
-            scores[block] = x @ self.linear + np.tanh(x @ self.hidden + self.bias) @ self.out
+            scores[block] = (
+                x @ self.linear + np.tanh(x @ self.hidden + self.bias) @ self.out
+            )
         return scores
 
-    def contributions(self, candidates: CandidateFeatures, first: int, second: int) -> np.ndarray:
+    def contributions(
+        self, candidates: CandidateFeatures, first: int, second: int
+    ) -> np.ndarray:
         """Contribution of each feature to one candidate's lead. The lead is over another candidate
         of the first mention.
 
@@ -118,12 +122,14 @@ class RankerWeights:
         z = x @ self.hidden + self.bias
         step = z[0] - z[1]
         slope = 1 - np.tanh(z[1]) ** 2
-        rise = np.divide(np.tanh(z[0]) - np.tanh(z[1]), step, out=slope, where=np.abs(step) > 1e-6)
+        rise = np.divide(
+            np.tanh(z[0]) - np.tanh(z[1]), step, out=slope, where=np.abs(step) > 1e-6
+        )
         by_input = (x[0] - x[1]) * (self.linear + self.hidden @ (rise * self.out))
         by_feature = np.zeros(candidates.features.shape[2])
-        by_feature[compared_by(candidates)] = float(self.curve[0]) * by_input.reshape(2, -1).sum(
-            axis=0
-        )
+        by_feature[compared_by(candidates)] = float(self.curve[0]) * by_input.reshape(
+            2, -1
+        ).sum(axis=0)
         return by_feature
 
     def to_bytes(self) -> bytes:
@@ -133,13 +139,17 @@ class RankerWeights:
         return pack_arrays({**arrays, **trees})
 
     @classmethod
-    def from_bytes(cls, data: bytes, n_features: int = len(FEATURES)) -> "RankerWeights":
+    def from_bytes(
+        cls, data: bytes, n_features: int = len(FEATURES)
+    ) -> "RankerWeights":
         """Load the result of ``to_bytes``.
 
         Raises ValueError where an array is of other features, has another type, or is not finite.
         """
         packed = unpack_arrays(data)
-        of_trees = {k[len(TREES) :]: v for k, v in packed.items() if k.startswith(TREES)}
+        of_trees = {
+            k[len(TREES) :]: v for k, v in packed.items() if k.startswith(TREES)
+        }
         arrays = {k: v for k, v in packed.items() if not k.startswith(TREES)}
         names = {item.name for item in fields(cls)} - {"trees"}
         n_inputs = 2 * (len(COMPARED) + n_features - len(FEATURES))
@@ -153,8 +163,12 @@ class RankerWeights:
         shapes = {"hidden": (width, size), "bias": (size,), "out": (size,)}
         shapes["curve"] = (len(SIGNS) + 3,)
         for name, array in arrays.items():
-            if array.dtype != np.float32 or array.shape != shapes.get(name, (n_inputs,)):
-                raise ValueError(f"{name} has the type {array.dtype} and the shape {array.shape}")
+            if array.dtype != np.float32 or array.shape != shapes.get(
+                name, (n_inputs,)
+            ):
+                raise ValueError(
+                    f"{name} has the type {array.dtype} and the shape {array.shape}"
+                )
             if not np.isfinite(array).all():
                 raise ValueError(f"{name} has numbers that are not finite")
         if width != n_inputs or (arrays["spread"] <= 0).any():
@@ -180,7 +194,9 @@ class Assessment:
         """The log-odds of each candidate: (m, c) float32, -inf for none."""
         return log_odds_of(self.log_shares, self.presence)
 
-    def replaced(self, mentions: np.ndarray, replacements: "Assessment") -> "Assessment":
+    def replaced(
+        self, mentions: np.ndarray, replacements: "Assessment"
+    ) -> "Assessment":
         """The same with another assessment of some mentions (k,)."""
         log_shares = self.log_shares.copy()
         log_shares[mentions] = replacements.log_shares
@@ -217,12 +233,16 @@ def inputs_of(candidates: CandidateFeatures) -> np.ndarray:
     """
     features = candidates.features[:, :, compared_by(candidates)]
     valid = candidates.valid[:, :, None]
-    largest = np.where(valid, features, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
+    largest = np.where(valid, features, -np.inf).max(
+        axis=1, keepdims=True, initial=-np.inf
+    )
     below = np.where(valid, features - largest, 0.0)
     return np.concatenate([features, below], axis=2).astype(np.float32)
 
 
-def sum_of_networks(networks: Sequence[RankerWeights], factors: Sequence[float]) -> RankerWeights:
+def sum_of_networks(
+    networks: Sequence[RankerWeights], factors: Sequence[float]
+) -> RankerWeights:
     """The network whose scores are the sum of other networks' scores, each times its factor.
 
     All standardise inputs alike. The result has the last one's curve.
@@ -233,11 +253,15 @@ def sum_of_networks(networks: Sequence[RankerWeights], factors: Sequence[float])
         linear=sizes @ np.stack([network.linear for network in networks]),
         hidden=np.concatenate([network.hidden for network in networks], axis=1),
         bias=np.concatenate([network.bias for network in networks]),
-        out=np.concatenate([size * network.out for size, network in zip(sizes, networks)]),
+        out=np.concatenate(
+            [size * network.out for size, network in zip(sizes, networks)]
+        ),
     )
 
 
-def share_among_equals(candidates: CandidateFeatures, assessment: Assessment) -> Assessment:
+def share_among_equals(
+    candidates: CandidateFeatures, assessment: Assessment
+) -> Assessment:
     """The same, but candidates that only vectors tell from the best one share its probability.
 
     "Smith" may be John Smith or Jane Smith: the words are in both names, and no description,
@@ -253,10 +277,14 @@ def share_among_equals(candidates: CandidateFeatures, assessment: Assessment) ->
     equal = equal[rows]
     scores_here = log_shares[rows]
     count = equal.sum(axis=1, keepdims=True)
-    total = np.logaddexp.reduce(np.where(equal, scores_here, -np.inf), axis=1, keepdims=True)
+    total = np.logaddexp.reduce(
+        np.where(equal, scores_here, -np.inf), axis=1, keepdims=True
+    )
     rank = np.argsort(np.argsort(-scores_here, axis=1, kind="stable"), axis=1)
     shared = total - np.log(count) - STEP * rank
-    changed = Assessment(np.where(equal, shared, scores_here), assessment.presence[rows])
+    changed = Assessment(
+        np.where(equal, shared, scores_here), assessment.presence[rows]
+    )
     return assessment.replaced(rows, changed)
 
 

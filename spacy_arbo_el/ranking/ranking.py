@@ -59,7 +59,8 @@ class Ranking:
         """
         order = np.lexsort((entities, -logits), axis=1)
         entities, logits, exemplars = (
-            np.take_along_axis(array, order, axis=1) for array in (entities, logits, exemplars)
+            np.take_along_axis(array, order, axis=1)
+            for array in (entities, logits, exemplars)
         )
         valid = entities >= 0
         flat = entities[valid]
@@ -74,20 +75,30 @@ class Ranking:
         """The mentions of one or more rankings, one after the other."""
         exemplars = concat_tables([batch.exemplars for batch in batches], -1)
         presence = np.concatenate([batch.presence for batch in batches])
-        return cls(TopK.concat([batch.candidates for batch in batches]), exemplars, presence)
+        return cls(
+            TopK.concat([batch.candidates for batch in batches]), exemplars, presence
+        )
 
     def take(self, rows: np.ndarray) -> "Ranking":
         """The rankings of some mentions."""
-        return Ranking(self.candidates.take(rows), self.exemplars[rows], self.presence[rows])
+        return Ranking(
+            self.candidates.take(rows), self.exemplars[rows], self.presence[rows]
+        )
 
     def first(self, count: int) -> "Ranking":
         """The ``count`` best candidates of each mention."""
-        return Ranking(self.candidates.first(count), self.exemplars[:, :count], self.presence)
+        return Ranking(
+            self.candidates.first(count), self.exemplars[:, :count], self.presence
+        )
 
     def rescored(self, logits: np.ndarray) -> "Ranking":
         """Reorder the same candidates by other log-odds. (m, c) float32."""
         return Ranking.from_scored(
-            self.candidates.ids, logits, self.exemplars, self.candidates.width, self.presence
+            self.candidates.ids,
+            logits,
+            self.exemplars,
+            self.candidates.width,
+            self.presence,
         )
 
     def shifted(self, shift: np.ndarray) -> "Ranking":
@@ -103,7 +114,9 @@ class Ranking:
             with_presence(self.candidates.scores, self.presence, presence),
             np.float32(-np.inf),
         )
-        return replace(self, candidates=TopK(self.candidates.ids, scores), presence=presence)
+        return replace(
+            self, candidates=TopK(self.candidates.ids, scores), presence=presence
+        )
 
     @property
     def is_tie(self) -> np.ndarray:
@@ -200,7 +213,9 @@ class AnnotatedMentions(NamedTuple):
         mentions = neighbours.mentions
         return AnnotatedMentions(
             self.batch.take(rows),
-            neighbours.with_mentions(TopK(take_or(number_of, mentions.ids, -1), mentions.scores)),
+            neighbours.with_mentions(
+                TopK(take_or(number_of, mentions.ids, -1), mentions.scores)
+            ),
             self.gold[rows],
             [self.identities[row] for row in rows.tolist()],
         )
@@ -251,7 +266,9 @@ class FitsBesideExemplars(Protocol):
         """Training data from the mentions of a fold, searched with the present exemplars."""
         ...
 
-    def fit_folds(self, folds: Sequence[Any], context: RankingContext) -> Sequence[Reranker]:
+    def fit_folds(
+        self, folds: Sequence[Any], context: RankingContext
+    ) -> Sequence[Reranker]:
         """Learn from all folds, and without each: as ``Reranker.fit``.
 
         folds: What ``labelled`` has returned for each, None for a fold without mentions.
@@ -285,7 +302,9 @@ class BestEvidence:
     def __call__(
         self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext
     ) -> Ranking:
-        return rank_by_best_evidence(neighbours, context.calibration, context.n_candidates)
+        return rank_by_best_evidence(
+            neighbours, context.calibration, context.n_candidates
+        )
 
     def fit(
         self,
@@ -315,7 +334,9 @@ def rank_by_best_evidence(
         calibration.logits("exemplar", exemplars.scores),
     ]
     rows = np.concatenate([np.full_like(texts.ids, -1), exemplars.ids], axis=1)
-    return Ranking.from_scored(entities, np.concatenate(logits, axis=1), rows, n_candidates)
+    return Ranking.from_scored(
+        entities, np.concatenate(logits, axis=1), rows, n_candidates
+    )
 
 
 def log_odds_by_vectors(neighbours: Neighbours, calibration: Calibration) -> TopK:

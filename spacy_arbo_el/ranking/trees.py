@@ -78,8 +78,14 @@ class Trees:
         size = len(arrays["columns"])
         for name, array in arrays.items():
             kind = np.float64 if name in ("limits", "values") else np.int64
-            if array.dtype != kind or array.ndim != 1 or (name != "roots" and len(array) != size):
-                raise ValueError(f"{name} has the type {array.dtype} and the shape {array.shape}")
+            if (
+                array.dtype != kind
+                or array.ndim != 1
+                or (name != "roots" and len(array) != size)
+            ):
+                raise ValueError(
+                    f"{name} has the type {array.dtype} and the shape {array.shape}"
+                )
             if not np.isfinite(array).all():
                 raise ValueError(f"{name} has numbers that are not finite")
         trees = cls(**arrays)

@@ -88,7 +88,9 @@ class Datastore:
             kb = self.kb
             # Most often nothing has changed, and other readers need not be kept out.
             with kb.guard.reading():
-                retriever = self._retriever if kb is self.kb and self._is_fresh else None
+                retriever = (
+                    self._retriever if kb is self.kb and self._is_fresh else None
+                )
                 if retriever is not None:
                     yield retriever
                     return
@@ -148,7 +150,9 @@ class Datastore:
         words = {}
         for string, places in positions_of.items():
             names = (name for place in places for name in named[place].names)
-            word_counts = (len(name.split()) for name in names if folded(name) != folded(string))
+            word_counts = (
+                len(name.split()) for name in names if folded(name) != folded(string)
+            )
             words[string] = max(word_counts, default=0)
         return words
 
@@ -271,12 +275,20 @@ class Datastore:
         with self.editing():
             kb = self.kb
             fingerprint = kb.fingerprint or self.encoder.text_fingerprint
-            is_own = fingerprint == self.encoder.text_fingerprint and not self.encoder.is_trained
+            is_own = (
+                fingerprint == self.encoder.text_fingerprint
+                and not self.encoder.is_trained
+            )
             kb.vectors.reuse_vectors_of(kb.vectors)
             kb.encode_missing(
-                self.settings.verbalization, self._encode_texts, fingerprint, persist=is_own
+                self.settings.verbalization,
+                self._encode_texts,
+                fingerprint,
+                persist=is_own,
             )
-            self.exemplars.sync(self.encoder.encode_mentions, self.exemplars.fingerprint)
+            self.exemplars.sync(
+                self.encoder.encode_mentions, self.exemplars.fingerprint
+            )
             self._edits = kb.edits
             self._retriever = None
 
@@ -321,8 +333,12 @@ class Datastore:
         """
         if not self.settings.match_types:
             return None
-        _, first, numbers = np.unique(batch.labels, return_index=True, return_inverse=True)
-        masks = [self._mask_of(batch.records[mention].label) for mention in first.tolist()]
+        _, first, numbers = np.unique(
+            batch.labels, return_index=True, return_inverse=True
+        )
+        masks = [
+            self._mask_of(batch.records[mention].label) for mention in first.tolist()
+        ]
         shape = (len(masks), self.kb.entities.positions)
         return AllowedEntities(numbers, np.array(masks, dtype=bool).reshape(shape))
 
@@ -351,7 +367,9 @@ class Datastore:
         table = np.full((len(batch), MOST_NAMED), -1, dtype=np.int64)
         for mention in np.flatnonzero(~batch.has_vector).tolist():
             named = entities.at_all(entities.with_name(batch.normalized[mention]))
-            best = sorted(named, key=lambda position: (-named[position].frequency, position))
+            best = sorted(
+                named, key=lambda position: (-named[position].frequency, position)
+            )
             table[mention, : len(best)] = best[:MOST_NAMED]
         return table
 

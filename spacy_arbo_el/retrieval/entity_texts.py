@@ -23,7 +23,9 @@ def encode_texts(encoder: DualEncoder, texts: Sequence[Text]) -> np.ndarray:
     encoded = []
     with progress(len(texts), TITLE, "text") as bar:
         for rows in batches:
-            encoded.append(encode_batch(encoder, [texts[row] for row in rows.tolist()]))
+            encoded.append(
+                encode_batch(encoder, [texts[row] for row in rows.tolist()])
+            )
             bar.update(len(rows))
     vectors = np.empty((len(texts), encoded[0].shape[1]), dtype=np.float32)
     vectors[np.concatenate(batches)] = np.concatenate(encoded)
@@ -34,7 +36,9 @@ def text_batches(texts: Sequence[Text]) -> list[np.ndarray]:
     """Batches of texts by number, as ``encode_texts`` encodes them."""
     if len(texts) < MIN_LOGGED:
         return [np.arange(len(texts))]
-    order = np.argsort([len(title) + len(text) for title, text in texts], kind="stable")
+    order = np.argsort(
+        [len(title) + len(text) for title, text in texts], kind="stable"
+    )
     starts = range(0, len(texts), TEXTS_PER_STEP)
     return [order[start : start + TEXTS_PER_STEP] for start in starts]
 

@@ -51,7 +51,9 @@ class ExemplarStore:
         """(n,) bool, whether the encoder can read a mention. The vectors of others are zeros."""
         start = len(self._readable)
         if start < len(self.vectors):
-            self._readable = np.append(self._readable, has_vector(self.vectors[start:]))
+            self._readable = np.append(
+                self._readable, has_vector(self.vectors[start:])
+            )
         return self._readable
 
     def _set_vectors(self, vectors: np.ndarray) -> None:
@@ -96,7 +98,9 @@ class ExemplarStore:
             self.inputs = SpanInputs.concat([self.inputs, inputs.take(np.array(new))])
             complete = len(self.vectors) == len(self) - len(new)
             if vectors is not None and complete:
-                self._vectors = self._vectors.with_rows(check_vectors(vectors, len(records))[new])
+                self._vectors = self._vectors.with_rows(
+                    check_vectors(vectors, len(records))[new]
+                )
         return np.array([self._rows[record.key] for record in records], dtype=np.int64)
 
     def remove(self, keys: Iterable[MentionKey]) -> None:
@@ -129,7 +133,9 @@ class ExemplarStore:
         row = self._rows[key]
         self._set_record(row, replace(self.records[row], kb_ids=kb_ids))
 
-    def sync(self, encode: Callable[[SpanInputs], np.ndarray], fingerprint: str) -> int:
+    def sync(
+        self, encode: Callable[[SpanInputs], np.ndarray], fingerprint: str
+    ) -> int:
         """Encode mentions without vectors, or all for another encoder. RETURNS: How many."""
         if self.fingerprint != fingerprint:
             self._set_vectors(AppendOnly.empty().rows)
@@ -146,7 +152,9 @@ class ExemplarStore:
         A composite mention belongs to the first of its ids that is in the KB.
         """
         state = kb, kb.edits
-        entities = self._entities[1] if self._entities[0] == state else self._entities[1][:0]
+        entities = (
+            self._entities[1] if self._entities[0] == state else self._entities[1][:0]
+        )
         new = self.records[len(entities) :]
         if new or self._entities[0] != state:
             ids = [kb_id for record in new for kb_id in record.kb_ids]
@@ -161,7 +169,11 @@ class ExemplarStore:
         records = [record.values for record in self.records]
         arrays = {"vectors": self.vectors, **self.inputs.to_dict()}
         return srsly.msgpack_dumps(
-            {"records": records, "arrays": pack_arrays(arrays), "fingerprint": self.fingerprint}
+            {
+                "records": records,
+                "arrays": pack_arrays(arrays),
+                "fingerprint": self.fingerprint,
+            }
         )
 
     def from_bytes(self, data: bytes) -> "ExemplarStore":

@@ -77,7 +77,9 @@ class CorpusSearch:
     index: Union["AllPairs", "Cells"]
 
     @classmethod
-    def build(cls, vectors: np.ndarray, count: int, similarity: Similarity) -> "CorpusSearch":
+    def build(
+        cls, vectors: np.ndarray, count: int, similarity: Similarity
+    ) -> "CorpusSearch":
         """Build an exact search, or one by cells.
 
         It is exact for up to ``MAX_EXACT`` mentions, and on a GPU.
@@ -90,7 +92,9 @@ class CorpusSearch:
         readable = np.concatenate([np.zeros(0, dtype=np.int64), *blocks])
         if len(readable) > MAX_EXACT and not on_gpu():
             return cls(vectors, count, Cells.build(vectors, readable, similarity))
-        return cls(vectors, count, AllPairs.build(vectors, readable, count + 1, similarity))
+        return cls(
+            vectors, count, AllPairs.build(vectors, readable, count + 1, similarity)
+        )
 
     def nearest(self, mentions: np.ndarray) -> TopK:
         """Neighbours of mentions (b,) int64: (b, count), fewer where there are fewer others."""
@@ -109,7 +113,9 @@ class CorpusSearch:
 
 def nearest_in_corpus(vectors: np.ndarray, count: int, similarity: Similarity) -> TopK:
     """Nearest other mentions of any document, for prepared vectors: (m, count), or (m, m - 1)."""
-    return CorpusSearch.build(vectors, count, similarity).nearest(np.arange(len(vectors)))
+    return CorpusSearch.build(vectors, count, similarity).nearest(
+        np.arange(len(vectors))
+    )
 
 
 @dataclass(frozen=True)
@@ -126,7 +132,11 @@ class AllPairs:
 
     @classmethod
     def build(
-        cls, vectors: np.ndarray, readable: np.ndarray, count: int, similarity: Similarity
+        cls,
+        vectors: np.ndarray,
+        readable: np.ndarray,
+        count: int,
+        similarity: Similarity,
     ) -> "AllPairs":
         """count: How many are looked for, the mention itself included."""
         all_are = len(readable) == len(vectors)
@@ -134,7 +144,9 @@ class AllPairs:
         return cls.over(vectors, rows, similarity)
 
     @classmethod
-    def over(cls, vectors: np.ndarray, rows: np.ndarray, similarity: Similarity) -> "AllPairs":
+    def over(
+        cls, vectors: np.ndarray, rows: np.ndarray, similarity: Similarity
+    ) -> "AllPairs":
         """rows: As in the class."""
         searched = vectors if len(rows) == len(vectors) else vectors[rows]
         return cls(rows, FlatIndex(searched, similarity))
@@ -170,7 +182,9 @@ class Cells:
     index: Any
 
     @classmethod
-    def build(cls, vectors: np.ndarray, readable: np.ndarray, similarity: Similarity) -> "Cells":
+    def build(
+        cls, vectors: np.ndarray, readable: np.ndarray, similarity: Similarity
+    ) -> "Cells":
         """readable: (r,) int64, ascending, the mentions that are searched."""
         cells = int(4 * np.sqrt(len(readable)))
         width = vectors.shape[1]
@@ -214,7 +228,9 @@ def _without_self(nearest: TopK, mentions: np.ndarray) -> TopK:
     is_self = nearest.ids == mentions[:, None]
     is_self[~is_self.any(axis=1), -1:] = True
     shape = (len(mentions), max(nearest.width - 1, 0))
-    return TopK(nearest.ids[~is_self].reshape(shape), nearest.scores[~is_self].reshape(shape))
+    return TopK(
+        nearest.ids[~is_self].reshape(shape), nearest.scores[~is_self].reshape(shape)
+    )
 
 
 def usable(vectors: np.ndarray) -> np.ndarray:

@@ -32,7 +32,11 @@ class EntitySearch:
     """
 
     def __init__(
-        self, rows: VectorRows, index: Index, similarity: Similarity, oversampling: int = 3
+        self,
+        rows: VectorRows,
+        index: Index,
+        similarity: Similarity,
+        oversampling: int = 3,
     ):
         self.rows = rows
         self.owners = rows.owners
@@ -70,7 +74,9 @@ class EntitySearch:
         nearest.scores[unreadable, : by_name.width] = by_name.scores[unreadable]
         return nearest
 
-    def _search(self, vectors: np.ndarray, count: int, allowed: np.ndarray | None) -> TopK:
+    def _search(
+        self, vectors: np.ndarray, count: int, allowed: np.ndarray | None
+    ) -> TopK:
         usable = self._usable
         if allowed is not None:
             usable = allowed[self.owners] & (self.owners >= 0)
@@ -90,7 +96,8 @@ class EntitySearch:
         scores = np.where(named >= 0, scores, np.float32(-np.inf))
         order = np.argsort(-scores, axis=1, kind="stable")
         return TopK(
-            np.take_along_axis(named, order, axis=1), np.take_along_axis(scores, order, axis=1)
+            np.take_along_axis(named, order, axis=1),
+            np.take_along_axis(scores, order, axis=1),
         )
 
     def similarity_of(self, vector: np.ndarray, entity: int) -> float:
@@ -160,7 +167,9 @@ class Retriever:
         nearest = self._nearest_exemplars(vectors, count, allowed)
         valid = nearest.valid
         rows = nearest.ids
-        exemplar_scores = TopK(np.where(valid, self.exemplar_rows[rows], -1), nearest.scores)
+        exemplar_scores = TopK(
+            np.where(valid, self.exemplar_rows[rows], -1), nearest.scores
+        )
         return exemplar_scores, np.where(valid, self.exemplar_entities[rows], -1)
 
     def _nearest_exemplars(
@@ -168,7 +177,9 @@ class Retriever:
     ) -> TopK:
         """Rows of the exemplar index."""
 
-        def search(vectors: np.ndarray, count: int, allowed: np.ndarray | None) -> TopK:
+        def search(
+            vectors: np.ndarray, count: int, allowed: np.ndarray | None
+        ) -> TopK:
             usable = None if allowed is None else allowed[self.exemplar_entities]
             return self.exemplar_index.search(vectors, count, usable)
 
@@ -180,7 +191,11 @@ class Retriever:
         return nearest.where(has_vector(vectors)[:, None])
 
     def _with_further_entities(
-        self, search: Search, vectors: np.ndarray, count: int, allowed: AllowedEntities | None
+        self,
+        search: Search,
+        vectors: np.ndarray,
+        count: int,
+        allowed: AllowedEntities | None,
     ) -> TopK:
         """Add the nearest exemplar of each further entity, in up to ``MAX_SEARCHED`` exemplars."""
         total = len(self.exemplar_rows)
@@ -230,7 +245,9 @@ def entities_of_rows(rows: TopK, owners: np.ndarray, count: int) -> TopK:
     valid = rows.valid
     entities = owners[rows.ids[valid]]
     places = first_of_each(np.nonzero(valid)[0], entities, len(rows), count)
-    return TopK(take_or(entities, places, -1), take_or(rows.scores[valid], places, -np.inf))
+    return TopK(
+        take_or(entities, places, -1), take_or(rows.scores[valid], places, -np.inf)
+    )
 
 
 def first_entities(
@@ -244,7 +261,9 @@ def first_entities(
     """
     valid = owners >= 0
     column = np.nonzero(valid)[1]
-    places = first_of_each(np.nonzero(valid)[0], owners[valid], len(owners), n_entities)
+    places = first_of_each(
+        np.nonzero(valid)[0], owners[valid], len(owners), n_entities
+    )
     chosen = valid & (np.arange(owners.shape[1]) < count)
     row = np.nonzero(places >= 0)[0]
     chosen[row, column[places[places >= 0]]] = True

@@ -93,7 +93,9 @@ class RetrieverBuilder:
         source = (kb, kb.vectors.epoch)
         rows = np.arange(len(kb.rows))
         previous = self._previous(self._texts, source, rows)
-        index = self.settings.index(kb.rows, self.settings.similarity, kb.vectors.index, previous)
+        index = self.settings.index(
+            kb.rows, self.settings.similarity, kb.vectors.index, previous
+        )
         kb.vectors.index = index.attached
         self._texts = _Built(source, rows, index)
         return index
@@ -104,13 +106,21 @@ class RetrieverBuilder:
         previous = self._previous(self._exemplars, source, usable)
         if previous is None or len(previous) < len(usable):
             rows = VectorRows(exemplars.vectors[usable], usable)
-            previous = self.settings.index(rows, self.settings.similarity, None, previous)
+            previous = self.settings.index(
+                rows, self.settings.similarity, None, previous
+            )
         self._exemplars = _Built(source, usable, previous)
         return previous
 
     @staticmethod
-    def _previous(built: _Built | None, source: Hashable, rows: np.ndarray) -> Index | None:
+    def _previous(
+        built: _Built | None, source: Hashable, rows: np.ndarray
+    ) -> Index | None:
         """The index that was built, if it covers the first of these rows."""
         if built is None or source != built.source:
             return None
-        return built.index if np.array_equal(rows[: len(built.rows)], built.rows) else None
+        return (
+            built.index
+            if np.array_equal(rows[: len(built.rows)], built.rows)
+            else None
+        )

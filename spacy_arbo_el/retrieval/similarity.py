@@ -59,7 +59,9 @@ class Similarity:
         norms = np.sqrt(np.einsum("nd,nd->n", queries, queries))
         # Of a sum of n products: n roundings, in either direction and in both of two similarities.
         eps = np.finfo(np.float32).eps
-        return (4 * queries.shape[1] * eps * (norms + largest) ** 2 / 2).astype(np.float32)
+        return (4 * queries.shape[1] * eps * (norms + largest) ** 2 / 2).astype(
+            np.float32
+        )
 
     def largest_norm(self, vectors: np.ndarray) -> float:
         """The largest norm of prepared vectors."""
@@ -73,7 +75,9 @@ class Similarity:
         product = queries @ targets.T
         if self.metric == "ip":
             return product
-        squares = (queries * queries).sum(1)[:, None] + (targets * targets).sum(1)[None, :]
+        squares = (queries * queries).sum(1)[:, None] + (targets * targets).sum(1)[
+            None, :
+        ]
         return 2 * product - squares
 
 

@@ -70,7 +70,9 @@ class Checkpoint(NamedTuple):
         for moment in MOMENTS:
             for key, values in (getattr(optimizer, moment) or {}).items():
                 if key in names:
-                    arrays[f"{moment}|{names[key]}"] = np.ascontiguousarray(to_numpy(values))
+                    arrays[f"{moment}|{names[key]}"] = np.ascontiguousarray(
+                        to_numpy(values)
+                    )
         updates = optimizer.nr_update.items()
         counts[UPDATES] = {names[key]: int(n) for key, n in updates if key in names}
         return cls(identity, step, evaluations, counts, arrays)
@@ -113,7 +115,9 @@ def read_checkpoint(path: Path) -> Checkpoint | None:
         if data != _first_line(content) + content:
             raise ValueError("it is damaged, or of another version")
         arrays = load(content)
-        identity, step, evaluations, counts, _ = json.loads(arrays.pop(_STATE).tobytes())
+        identity, step, evaluations, counts, _ = json.loads(
+            arrays.pop(_STATE).tobytes()
+        )
     except (SafetensorError, ValueError, KeyError) as error:
         raise Errors.E601(path=path, problem=error) from None
     return Checkpoint(
@@ -176,7 +180,9 @@ def _parameter_names(pipes: Components) -> dict[tuple[int, str], str]:
             for name in node.param_names:
                 names[node.id, name] = f"{pipe_name}|{i}|{name}"
             for shim in node.shims:
-                parameters = getattr(getattr(shim, "_model", None), "named_parameters", dict)
+                parameters = getattr(
+                    getattr(shim, "_model", None), "named_parameters", dict
+                )
                 for name, _ in dict(parameters()).items():
                     names[shim.id, name] = f"{pipe_name}|{i}|shim|{name}"
     return names

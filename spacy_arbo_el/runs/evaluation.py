@@ -30,9 +30,7 @@ ERROR = "score_error"
 EVAL_ENTITIES = 5_000
 
 # What a model card says, of the scores too.
-DESCRIPTION = (
-    "Links mentions to entities of a knowledge base, and groups the others (spacy_arbo_el)."
-)
+DESCRIPTION = "Links mentions to entities of a knowledge base, and groups the others (spacy_arbo_el)."
 NOTES = (
     "Scores are of the dev documents of the training. Probabilities and the ranker were fitted on "
     "other parts of these than the one that is scored. arbo_acc is the share of mentions whose "
@@ -73,7 +71,9 @@ class LimitedSearch:
             name: evaluated_entities(linker, docs, count)
             for name, linker in (linkers_of(nlp) if docs else {}).items()
         }
-        return cls({name: among for name, among in among_of.items() if among is not None})
+        return cls(
+            {name: among for name, among in among_of.items() if among is not None}
+        )
 
     @contextmanager
     def of_pipeline(self, nlp: Language) -> Iterator[None]:
@@ -84,7 +84,9 @@ class LimitedSearch:
             yield
 
 
-def evaluated_entities(linker: ArboLinker, docs: Sequence[Doc], count: int) -> np.ndarray | None:
+def evaluated_entities(
+    linker: ArboLinker, docs: Sequence[Doc], count: int
+) -> np.ndarray | None:
     """Entities with ``count`` names in all: (positions,) bool; None for all entities.
 
     Gold entities of documents come first, then those near their mentions, then others at random.
@@ -92,22 +94,30 @@ def evaluated_entities(linker: ArboLinker, docs: Sequence[Doc], count: int) -> n
     stages = linker.stages
     with linker.datastore.reading() as retriever:
         owners = retriever.entities.owners
-        names = np.bincount(owners[owners >= 0], minlength=linker.kb.entities.positions)
+        names = np.bincount(
+            owners[owners >= 0], minlength=linker.kb.entities.positions
+        )
         if names.sum() <= count:
             return None
         candidates_of = []
-        batches = [stages.read(spans) for spans in annotated_batches(stages.reader, docs)]
+        batches = [
+            stages.read(spans) for spans in annotated_batches(stages.reader, docs)
+        ]
         for batch in map(stages.encode, batches):
             ids = [record.kb_ids for record in batch.records]
             nearest = retriever.entities.nearest(batch.encoded, NEAREST).ids
-            candidates_of.append(np.concatenate([gold_positions(linker.kb, ids), nearest], axis=1))
+            candidates_of.append(
+                np.concatenate([gold_positions(linker.kb, ids), nearest], axis=1)
+            )
     table = concat_tables([np.zeros((0, 0), dtype=np.int64), *candidates_of], -1)
     random_order = np.random.default_rng(0).permutation(len(names))
     order = np.concatenate([table.T.ravel(), random_order])
     order = order[order >= 0]
     order = order[np.sort(np.unique(order, return_index=True)[1])]
     among = np.zeros(len(names), dtype=bool)
-    among[order[: np.searchsorted(np.cumsum(names[order]), count, side="right")]] = True
+    among[order[: np.searchsorted(np.cumsum(names[order]), count, side="right")]] = (
+        True
+    )
     return among
 
 
@@ -138,19 +148,33 @@ def create_evaluation(
         held_out = {}
         if is_divided:
             as_saved, held_out = callback.calibrate_and_score(nlp, rough)
-        present_scores = {name: value for name, value in held_out.items() if value is not None}
+        present_scores = {
+            name: value for name, value in held_out.items() if value is not None
+        }
         if present_scores.keys() >= used.keys() and len(as_saved.pipeline) == 1:
             # There is nothing else to score: the documents need not be linked once more.
             score = 0.0
-            scores = {name: present_scores[name] for name in present_scores if name != ERRORS}
+            scores = {
+                name: present_scores[name] for name in present_scores if name != ERRORS
+            }
         else:
             score, scores = create_evaluation_callback(as_saved, corpus, weights)()
-            scores.update({name: value for name, value in present_scores.items() if name in scores})
+            scores.update(
+                {
+                    name: value
+                    for name, value in present_scores.items()
+                    if name in scores
+                }
+            )
         if held_out:
-            score = sum(scores.get(name, 0.0) * weight for name, weight in used.items())
+            score = sum(
+                scores.get(name, 0.0) * weight for name, weight in used.items()
+            )
             errors = held_out.get(ERRORS, {})
             # Of scores that vary together: the largest error that the sum can have.
-            scores[ERROR] = sum(errors.get(name, 0.0) * abs(used[name]) for name in used)
+            scores[ERROR] = sum(
+                errors.get(name, 0.0) * abs(used[name]) for name in used
+            )
         release_memory()
         _check_scores(score, scores, used)
         return score, scores

@@ -80,7 +80,9 @@ def train(
     stderr = stderr or sys.stderr
     bound_caches()
     training = _Training.of(nlp, output, use_gpu, eval_entities)
-    checkpoint = checkpoint_to_resume(training.path, training.identity) if resume else None
+    checkpoint = (
+        checkpoint_to_resume(training.path, training.identity) if resume else None
+    )
     if checkpoint is not None and not checkpoint.arrays:
         if (output / DIR_MODEL_LAST).is_dir():
             message = (
@@ -118,7 +120,9 @@ class _Training:
     identity: str
 
     @classmethod
-    def of(cls, nlp: Language, output: Path, use_gpu: int, eval_entities: int) -> "_Training":
+    def of(
+        cls, nlp: Language, output: Path, use_gpu: int, eval_entities: int
+    ) -> "_Training":
         """The training that a pipeline's config describes. Its folder is made."""
         config = nlp.config.interpolate()
         settings = _resolve_settings(config["training"], use_gpu)
@@ -126,7 +130,9 @@ class _Training:
             config, [settings["train_corpus"], settings["dev_corpus"]]
         )
         output.mkdir(parents=True, exist_ok=True)
-        trainers = (linker.trainer.fingerprint() for linker in linkers_of(nlp).values())
+        trainers = (
+            linker.trainer.fingerprint() for linker in linkers_of(nlp).values()
+        )
         dev = (example.reference for example in dev_corpus(nlp))
         return cls(
             nlp,
@@ -147,7 +153,9 @@ class _Training:
         """Train, from a checkpoint on or from the beginning."""
         _write_encoding(self.nlp, stdout)
         limited = LimitedSearch.of(self.nlp, self.dev_corpus, self.eval_entities)
-        evaluator = create_evaluation(self.nlp, self.dev_corpus, self.settings, rough=True)
+        evaluator = create_evaluation(
+            self.nlp, self.dev_corpus, self.settings, rough=True
+        )
         evaluate = limited.of_pipeline(self.nlp)(evaluator)
         optimizer = self.settings["optimizer"]
         loop = ResumableLoop(self.nlp, optimizer, evaluate, self.path, checkpoint)
@@ -160,9 +168,14 @@ class _Training:
         frozen = self.settings["frozen_components"]
         _write_introduction(self.nlp, frozen, checkpoint, stdout)
         with self.nlp.select_pipes(disable=frozen):
-            log_step, finalize_logger = self.settings["logger"](self.nlp, stdout, stderr)
+            log_step, finalize_logger = self.settings["logger"](
+                self.nlp, stdout, stderr
+            )
         # A run that was killed in its last evaluation has no step left, but that evaluation.
-        info: dict[str, Any] = {"losses": {}, "step": checkpoint.step if checkpoint else 0}
+        info: dict[str, Any] = {
+            "losses": {},
+            "step": checkpoint.step if checkpoint else 0,
+        }
         try:
             info = self._save_each(steps, loop, limited, log_step) or info
         finally:
@@ -174,7 +187,9 @@ class _Training:
         message = f"Saved pipeline to {self.output / DIR_MODEL_LAST}"
         stdout.write(Printer(no_print=True).good(message) + "\n")
 
-    def _steps(self, loop: ResumableLoop) -> Iterator[tuple[Any, dict[str, Any], bool | None]]:
+    def _steps(
+        self, loop: ResumableLoop
+    ) -> Iterator[tuple[Any, dict[str, Any], bool | None]]:
         settings = self.settings
         batches = create_train_batches(
             self.nlp, self.train_corpus, settings["batcher"], settings["max_epochs"]
@@ -241,15 +256,23 @@ class _Training:
             for linker in linkers_of(self.nlp).values():
                 linker.encoder.end_training()
                 linker.refresh()
-            score, scores = create_evaluation(self.nlp, self.dev_corpus, self.settings)()
-        self.save_evaluated({**info, "score": score, "other_scores": scores}, is_last_best)
+            score, scores = create_evaluation(
+                self.nlp, self.dev_corpus, self.settings
+            )()
+        self.save_evaluated(
+            {**info, "score": score, "other_scores": scores}, is_last_best
+        )
         if is_last_best:
             return
         best = self.output / DIR_MODEL_BEST
         nlp = load_pipeline(best)
         score, scores = create_evaluation(nlp, self.dev_corpus, self.settings)()
-        update_meta(self.settings, nlp, {**info, "score": score, "other_scores": scores})
-        before_to_disk = create_before_to_disk_callback(self.settings["before_to_disk"])
+        update_meta(
+            self.settings, nlp, {**info, "score": score, "other_scores": scores}
+        )
+        before_to_disk = create_before_to_disk_callback(
+            self.settings["before_to_disk"]
+        )
         save_pipeline(before_to_disk(nlp), best)
 
     @contextmanager
@@ -259,7 +282,9 @@ class _Training:
             yield
 
     def save(self) -> None:
-        before_to_disk = create_before_to_disk_callback(self.settings["before_to_disk"])
+        before_to_disk = create_before_to_disk_callback(
+            self.settings["before_to_disk"]
+        )
         with self._as_saved():
             save_pipeline(before_to_disk(self.nlp), self.output / DIR_MODEL_LAST)
 
@@ -274,7 +299,9 @@ class _Training:
         self.save()
         if is_best:
             with replacing_folder(self.output / DIR_MODEL_BEST, PIPELINE) as folder:
-                shutil.copytree(self.output / DIR_MODEL_LAST, folder, dirs_exist_ok=True)
+                shutil.copytree(
+                    self.output / DIR_MODEL_LAST, folder, dirs_exist_ok=True
+                )
         info["output_path"] = str(self.output / DIR_MODEL_LAST)
 
 

@@ -61,7 +61,9 @@ class ResumableLoop:
         self.evaluations.append(evaluation)
         return evaluation
 
-    def steps(self, steps: Iterator[tuple[Any, dict[str, Any], bool | None]]) -> Iterator[LoopStep]:
+    def steps(
+        self, steps: Iterator[tuple[Any, dict[str, Any], bool | None]]
+    ) -> Iterator[LoopStep]:
         """Yield the loop's reports, with a final evaluation. There is a report for each trained
         step.
 

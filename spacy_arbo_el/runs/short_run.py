@@ -34,7 +34,9 @@ def train_copy(
     copy = copied_pipeline(nlp)
     linker = find_linker(copy)
     linker.feedback.add_exemplars(docs)
-    settings = load_config_from_str(complete_config("linker"), interpolate=False)["training"]
+    settings = load_config_from_str(complete_config("linker"), interpolate=False)[
+        "training"
+    ]
     batch = registry.resolve({"batcher": settings["batcher"]})["batcher"]
     order = random.Random(0)
     examples = unlinked_examples(docs)
@@ -53,7 +55,9 @@ def train_copy(
     for number, examples_of_step in enumerate(batches):
         linker.update(examples_of_step, sgd=optimizer)
         optimizer.step_schedules()
-        for _ in range((number + 1) * shares // len(batches) - number * shares // len(batches)):
+        for _ in range(
+            (number + 1) * shares // len(batches) - number * shares // len(batches)
+        ):
             watch()
     linker.encoder.end_training()
     return copy

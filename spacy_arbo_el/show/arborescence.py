@@ -85,7 +85,10 @@ def _node_of(step: Evidence, *, is_root: bool) -> Node:
 
 
 def draw_arborescence(
-    doc: Doc, *, get_spans: SpanGetter | None = None, extension: str = DEFAULT_EXTENSION
+    doc: Doc,
+    *,
+    get_spans: SpanGetter | None = None,
+    extension: str = DEFAULT_EXTENSION,
 ) -> str:
     """The links of a document as a drawing (SVG). Each entity with the mentions that it reaches.
 

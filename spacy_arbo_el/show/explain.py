@@ -56,7 +56,10 @@ class Explainer:
         threshold = threshold_for(self.threshold, span.label_)
         link = linked.links[row]
         ids = {link.kb_id, *link.ids[:SHOWN]} - {NIL}
-        titles = {entity_id: self.stages.datastore.kb.get(entity_id).title for entity_id in ids}
+        titles = {
+            entity_id: self.stages.datastore.kb.get(entity_id).title
+            for entity_id in ids
+        }
         expected = kb_id if kb_id is not None and kb_id != link.kb_id else ""
         reason = ""
         if expected:
@@ -94,10 +97,14 @@ class Explainer:
         pair = (ids[0], compared_ids[0])
         positions = self.stages.datastore.kb.entities.positions_of(pair).tolist()
         context = self.stages.context
-        comparison = reranker.compare(ranked.batch, ranked.neighbours, context, row, *positions)
+        comparison = reranker.compare(
+            ranked.batch, ranked.neighbours, context, row, *positions
+        )
         if comparison is None:
             return (), {}, "", ""
-        entities = self.stages.datastore.kb.entities.at_all({*positions, *comparison.fits})
+        entities = self.stages.datastore.kb.entities.at_all(
+            {*positions, *comparison.fits}
+        )
         first, second = (
             Compared(entities[position].id, entities[position].names, features)
             for position, features in zip(positions, comparison.features)
@@ -106,7 +113,9 @@ class Explainer:
         words = in_words(mention, contributions, first, second)
         return pair, contributions, words, _fits(comparison.fits, entities)
 
-    def _reason(self, kb_id: str, span: Span, link: Link, ranked: RankedMentions, row: int) -> str:
+    def _reason(
+        self, kb_id: str, span: Span, link: Link, ranked: RankedMentions, row: int
+    ) -> str:
         datastore = self.stages.datastore
         threshold = threshold_for(self.threshold, span.label_)
         if kb_id == NIL:
@@ -120,9 +129,15 @@ class Explainer:
         entity = datastore.kb.entities.at(position)
         if entity.id == link.kb_id:
             return f"redirects to {entity.id}, which is what was linked"
-        if datastore.settings.match_types and entity.types and span.label_ not in entity.types:
+        if (
+            datastore.settings.match_types
+            and entity.types
+            and span.label_ not in entity.types
+        ):
             types = ", ".join(entity.types)
-            return f"excluded by type: the entity is {types}, the mention {span.label_}"
+            return (
+                f"excluded by type: the entity is {types}, the mention {span.label_}"
+            )
         correction = self._correction(position, ranked, row)
         if correction:
             return correction
@@ -166,14 +181,16 @@ class Explainer:
     def _not_retrieved(self, position: int, vector: np.ndarray) -> str:
         datastore = self.stages.datastore
         if not vector.any():
-            return (
-                "the encoder cannot read the mention, so only entities of its name are candidates"
-            )
+            return "the encoder cannot read the mention; only entities of its name are candidates"
         search = datastore.refresh().entities
         similarity = search.similarity_of(vector, position)
         if not np.isfinite(similarity):
-            return "it has no text with a vector, and none of its exemplars was retrieved"
-        score = float(probability(self.stages.calibration.logits("entity", np.array(similarity))))
+            return (
+                "it has no text with a vector, and none of its exemplars was retrieved"
+            )
+        score = float(
+            probability(self.stages.calibration.logits("entity", np.array(similarity)))
+        )
         return (
             f"not among the {datastore.settings.n_candidates} candidates: its nearest text has a "
             f"similarity of {similarity:.2f}, a probability of {shown_probability(score)}"
@@ -205,7 +222,9 @@ def _fits(fits: Mapping[int, float], entities: Mapping[int, Entity]) -> str:
 
 def first_sentence(text: str) -> str:
     """The first sentence of a description, shortened."""
-    return shortened(re.split(r"(?<=[.!?])\s", text.strip(), maxsplit=1)[0], LONGEST_SENTENCE)
+    return shortened(
+        re.split(r"(?<=[.!?])\s", text.strip(), maxsplit=1)[0], LONGEST_SENTENCE
+    )
 
 
 def _influence(link: Link) -> str:

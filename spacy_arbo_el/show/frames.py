@@ -40,7 +40,8 @@ def links_to_dicts(
     extension: The attribute that carries the links.
     """
     return [
-        link_row(mention, link) for mention, link in linked_mentions(docs, get_spans, extension)
+        link_row(mention, link)
+        for mention, link in linked_mentions(docs, get_spans, extension)
     ]
 
 
@@ -57,13 +58,18 @@ def link_row(mention: dict[str, Any], link: Link) -> dict[str, Any]:
     }
 
 
-def rows_of(docs: Iterable[Doc], get_spans: SpanGetter, extension: str) -> Iterator[LinkColumns]:
+def rows_of(
+    docs: Iterable[Doc], get_spans: SpanGetter, extension: str
+) -> Iterator[LinkColumns]:
     """The rows ``LINK_WITH_EVIDENCE`` of linked documents, one per mention.
 
     ``evidence`` has the ids of the steps of the path, from the entity to the mention.
     """
     for mention, link in linked_mentions(docs, get_spans, extension):
-        yield {**link_row(mention, link), "evidence": [step.id for step in link.evidence]}
+        yield {
+            **link_row(mention, link),
+            "evidence": [step.id for step in link.evidence],
+        }
 
 
 def candidates_to_dicts(
@@ -101,17 +107,23 @@ def linked_mentions(
         if get_spans is None and not any(span.kb_id_ for span in spans):
             _warn_of_groups(doc)
         document = document_id(doc) or text_fingerprint(doc.text)
-        for span, link in zip(spans, links_of(doc, spans, extension, with_annotated=True)):
+        for span, link in zip(
+            spans, links_of(doc, spans, extension, with_annotated=True)
+        ):
             if link is not None:
                 yield _place(document, span), link
 
 
 def _warn_of_groups(doc: Doc) -> None:
-    linked = [name for name, group in doc.spans.items() if any(span.kb_id_ for span in group)]
+    linked = [
+        name for name, group in doc.spans.items() if any(span.kb_id_ for span in group)
+    ]
     if linked:
         names = ", ".join(map(repr, linked))
         warn_once(Warnings.W111.format(groups=names, first=linked[0]))
 
 
 def _place(document: str, span: Span) -> dict[str, Any]:
-    return dict(zip(MENTION, (document, *offsets_of_span(span), span.text, span.label_)))
+    return dict(
+        zip(MENTION, (document, *offsets_of_span(span), span.text, span.label_))
+    )

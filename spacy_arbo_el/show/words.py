@@ -8,7 +8,15 @@ from ..names.string_features import SAME_STRING
 
 # The features of the ranker by what they are about. What remains says nothing to a reader.
 TOPICS = {
-    "name": ("name", "nearest", "name_ngrams", "ngrams", "name_words", "words", "exact"),
+    "name": (
+        "name",
+        "nearest",
+        "name_ngrams",
+        "ngrams",
+        "name_words",
+        "words",
+        "exact",
+    ),
     "exemplars": ("exemplar", "exemplar_ngrams", "has_exemplar", "attested"),
     "words": ("extra", "missing", "swapped"),
     "numbers": ("name_numbers", "numbers", "opposed"),
@@ -35,9 +43,13 @@ class Compared:
         """The words of the nearest name that are not among some, and those that it lacks."""
         names = [WORD.findall(name) for name in self.names] or [[]]
         shared = [sum(word.casefold() in words for word in name) for name in names]
-        nearest = names[max(range(len(names)), key=lambda i: (shared[i], -len(names[i])))]
+        nearest = names[
+            max(range(len(names)), key=lambda i: (shared[i], -len(names[i])))
+        ]
         further = [word for word in nearest if word.casefold() not in words]
-        return further, [word for word in words if word not in map(str.casefold, nearest)]
+        return further, [
+            word for word in words if word not in map(str.casefold, nearest)
+        ]
 
 
 def in_words(
@@ -56,8 +68,12 @@ def in_words(
         totals["name"] += totals.pop("exemplars")
     topics = [topic for topic in totals if abs(totals[topic]) >= LEAST]
     topics = sorted(topics, key=lambda topic: -abs(totals[topic]))[:MOST]
-    for_first = (_clause(topic, mention, first, second) for topic in topics if totals[topic] > 0)
-    for_second = (_clause(topic, mention, second, first) for topic in topics if totals[topic] < 0)
+    for_first = (
+        _clause(topic, mention, first, second) for topic in topics if totals[topic] > 0
+    )
+    for_second = (
+        _clause(topic, mention, second, first) for topic in topics if totals[topic] < 0
+    )
     reasons = "; ".join(filter(None, for_first)) or "many small things"
     doubts = "; ".join(filter(None, for_second))
     text = f"{first.kb_id} before {second.kb_id}: {reasons}"
@@ -71,7 +87,10 @@ def _clause(topic: str, mention: str, better: Compared, worse: Compared) -> str:
         return _of_words(mention, worse)
     if topic == "context":
         return _of_context(better.features, worse.features)
-    if topic == "exemplars" and better.features["attested"] > worse.features["attested"]:
+    if (
+        topic == "exemplars"
+        and better.features["attested"] > worse.features["attested"]
+    ):
         return "labelled mentions of these words are of it"
     return {
         "exemplars": "labelled mentions of it are more similar",
@@ -105,4 +124,8 @@ def _of_context(better: Mapping[str, float], worse: Mapping[str, float]) -> str:
     if not worse["described"]:
         return f"the context fits its description ({better['fit']:.2f})"
     difference = better["fit"] - worse["fit"]
-    return f"the context fits better by {difference:.2f}" if difference > 0 else "the context fits"
+    return (
+        f"the context fits better by {difference:.2f}"
+        if difference > 0
+        else "the context fits"
+    )

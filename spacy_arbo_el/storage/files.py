@@ -56,7 +56,9 @@ def unpack_arrays(data: bytes) -> dict[str, np.ndarray]:
     with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
         for member in arrays.zip.infolist():
             if member.compress_type:
-                raise ValueError(f"the arrays in {member.filename!r:.40} are compressed")
+                raise ValueError(
+                    f"the arrays in {member.filename!r:.40} are compressed"
+                )
         return {name: arrays[name] for name in arrays.files}
 
 
@@ -111,7 +113,9 @@ def _make_and_lock(target: Path, make: Callable[[Path], int]) -> tuple[Path, int
 
 
 def _make_file(path: Path) -> int:
-    return os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0), 0o666)
+    return os.open(
+        path, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0), 0o666
+    )
 
 
 def make_folder(path: Path) -> int:
@@ -146,7 +150,9 @@ def leftovers(target: Path) -> list[Path]:
         entries = os.listdir(target.parent)
     except OSError:
         return []
-    return [target.with_name(entry) for entry in sorted(entries) if name.fullmatch(entry)]
+    return [
+        target.with_name(entry) for entry in sorted(entries) if name.fullmatch(entry)
+    ]
 
 
 @contextlib.contextmanager
@@ -234,7 +240,9 @@ class Manifest:
         """JSON with the name and the version of a format."""
         files = {name: [sum.size, sum.hash] for name, sum in self.files.items()}
         content = {"format": format, "version": version, "files": files, **self.about}
-        return srsly.json_dumps({**content, "checksum": _checksum(content)}).encode("utf8")
+        return srsly.json_dumps({**content, "checksum": _checksum(content)}).encode(
+            "utf8"
+        )
 
     @classmethod
     def from_bytes(cls, data: bytes, format: str, version: int) -> "Manifest":

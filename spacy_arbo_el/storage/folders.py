@@ -18,7 +18,15 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from ..base.errors import ArboError, Errors
-from .files import CAN_LOCK, abandoned, is_temporary, leftovers, make_folder, sync_folder, sync_tree
+from .files import (
+    CAN_LOCK,
+    abandoned,
+    is_temporary,
+    leftovers,
+    make_folder,
+    sync_folder,
+    sync_tree,
+)
 from .files import temporary as temporary_beside
 from .lines import PathLike
 
@@ -138,7 +146,16 @@ def exchange(first: Path, second: Path) -> bool:
         return False
     at_fdcwd = -100
     rename_exchange = 2
-    return rename(at_fdcwd, os.fsencode(first), at_fdcwd, os.fsencode(second), rename_exchange) == 0
+    return (
+        rename(
+            at_fdcwd,
+            os.fsencode(first),
+            at_fdcwd,
+            os.fsencode(second),
+            rename_exchange,
+        )
+        == 0
+    )
 
 
 def restore(target: Path) -> None:
@@ -171,7 +188,9 @@ def link(source: Path, target: Path) -> None:
 
 
 @contextlib.contextmanager
-def locked_folder(path: PathLike, refusal: ArboError, wait: float = 0.0) -> Iterator[None]:
+def locked_folder(
+    path: PathLike, refusal: ArboError, wait: float = 0.0
+) -> Iterator[None]:
     """Hold the right to change a folder. ``refusal`` is raised where another holds it.
 
     The lock is on its ``write.lock``, and ends with the process. A thread may take it again. A
@@ -194,7 +213,9 @@ def locked_folder(path: PathLike, refusal: ArboError, wait: float = 0.0) -> Iter
 def acquire(lock: FileLock, refusal: ArboError, wait: float = 0.0) -> None:
     """Take the lock of a folder. ValueError where another has it, or where it is no plain file."""
     try:
-        if os.path.lexists(lock.lock_file) and not stat.S_ISREG(os.lstat(lock.lock_file).st_mode):
+        if os.path.lexists(lock.lock_file) and not stat.S_ISREG(
+            os.lstat(lock.lock_file).st_mode
+        ):
             raise refusal
         lock.acquire(timeout=wait)
     except Timeout:

@@ -67,15 +67,23 @@ def certainty(
 
 def names_of(formats: catalogue.Registry) -> list[str]:
     """The formats that packages register, whose readers are not imported."""
-    points = catalogue.AVAILABLE_ENTRY_POINTS.select(group=formats.entry_point_namespace)
+    points = catalogue.AVAILABLE_ENTRY_POINTS.select(
+        group=formats.entry_point_namespace
+    )
     return sorted({point.name for point in points})
 
 
-def make_reader(formats: catalogue.Registry, format: str, options: Mapping[str, Any]) -> Any:
+def make_reader(
+    formats: catalogue.Registry, format: str, options: Mapping[str, Any]
+) -> Any:
     """The reader of a format. ValueError for a format or an option that there is not."""
     if format not in formats:
         choices = ", ".join(sorted(formats.get_all()))
-        details = {"value": format, "choices": choices, "registry": formats.namespace[-1]}
+        details = {
+            "value": format,
+            "choices": choices,
+            "registry": formats.namespace[-1],
+        }
         raise Errors.E024(**details)
     reader = formats.get(format)
     field_names = [field.name for field in dataclasses.fields(reader)]
@@ -107,7 +115,9 @@ def parsed_options(reader: Any, assignments: Iterable[str]) -> dict[str, Any]:
         elif kind is bool and value not in ("true", "false"):
             raise Errors.E751(name=name, kind="true or false", value=value)
         else:
-            options[name] = value == "true" if kind is bool else ESCAPED.get(value, value)
+            options[name] = (
+                value == "true" if kind is bool else ESCAPED.get(value, value)
+            )
     return options
 
 
@@ -122,7 +132,9 @@ def format_of(formats: catalogue.Registry, path: Path) -> str:
     for format, reader in sorted(formats.get_all().items()):
         if path.is_dir() and not getattr(reader, "reads_folders", False):
             continue
-        sure = max((_sure(reader, name, start) for name, start in samples), default=0.0)
+        sure = max(
+            (_sure(reader, name, start) for name, start in samples), default=0.0
+        )
         if sure > best:
             best = sure
             best_format = format
@@ -135,7 +147,11 @@ def _sure(reader: Any, name: str, start: bytes) -> float:
 
 
 def _files(path: Path) -> list[Path]:
-    return list({Path(plain_name(file)).suffix: file for file in reversed(files_in(path))}.values())
+    return list(
+        {
+            Path(plain_name(file)).suffix: file for file in reversed(files_in(path))
+        }.values()
+    )
 
 
 def _sniffed(path: Path, beginning: bytes) -> tuple[str, bytes]:
@@ -148,7 +164,10 @@ def check_readable(path: Path, reader: Any) -> None:
     beginning = unpacked_start(path, START)
     name, start = _sniffed(path, beginning)
     # White space at the beginning may be a part of the mark.
-    kind = next((kind for mark, kind in UNREAD_STARTS.items() if beginning.startswith(mark)), None)
+    kind = next(
+        (kind for mark, kind in UNREAD_STARTS.items() if beginning.startswith(mark)),
+        None,
+    )
     confidence = _sure(reader, name, start)
     if kind is None and confidence < BY_START and start[:1] not in (b"{", b"["):
         kind = UNREAD_SUFFIXES.get(path.suffix.lower()) or _other_format(name, start)
@@ -161,4 +180,6 @@ def check_readable(path: Path, reader: Any) -> None:
 def _other_format(name: str, start: bytes) -> str | None:
     """The format that a file begins like, of entities or corpora; None for none."""
     readers = {**entity_formats.get_all(), **corpus_formats.get_all()}
-    return next((key for key in readers if _sure(readers[key], name, start) >= BY_START), None)
+    return next(
+        (key for key in readers if _sure(readers[key], name, start) >= BY_START), None
+    )

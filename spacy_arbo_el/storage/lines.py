@@ -42,7 +42,9 @@ def files_in(path: Path, suffix: str = "") -> list[Path]:
     """
     if not path.is_dir():
         return [path]
-    files = (f for f in path.rglob("*") if plain_name(f).endswith(suffix) and not f.is_dir())
+    files = (
+        f for f in path.rglob("*") if plain_name(f).endswith(suffix) and not f.is_dir()
+    )
     return sorted(f for f in files if "/." not in f"/{f.relative_to(path).as_posix()}")
 
 
@@ -77,7 +79,9 @@ class Lines(NamedTuple):
 
 
 WHOLE = Lines()
-OTHER_ENCODING = "Save it as UTF-8, or give --encoding cp1252, or another, if the command has it."
+OTHER_ENCODING = (
+    "Save it as UTF-8, or give --encoding cp1252, or another, if the command has it."
+)
 
 
 def read_lines(
@@ -114,7 +118,9 @@ def read_lines(
                 yield number, raw.decode(encoding).rstrip(cut)
             except UnicodeDecodeError as err:
                 name = encoding_name(encoding)
-                problem = f"the file isn't {name} here ({err.reason}). {OTHER_ENCODING}"
+                problem = (
+                    f"the file isn't {name} here ({err.reason}). {OTHER_ENCODING}"
+                )
                 bad(line_error(path, number, problem))
 
 
@@ -186,7 +192,9 @@ def _open(path: Path) -> io.BufferedReader:
     return cast(io.BufferedReader, OPENERS.get(path.suffix.lower(), open)(path, "rb"))
 
 
-def _unpacked(file: io.BufferedReader, path: Path, lines: Lines) -> Iterator[tuple[int, bytes]]:
+def _unpacked(
+    file: io.BufferedReader, path: Path, lines: Lines
+) -> Iterator[tuple[int, bytes]]:
     """Numbered lines of a part of a file. Numbers begin at 1."""
     number = lines.start
     count = None if lines.stop is None else lines.stop - lines.start
@@ -239,7 +247,9 @@ def read_records(
         except json.JSONDecodeError as err:
             problem = f"no valid JSON: {err.msg} at column {err.colno}. Write one object per line."
             if line.strip() in ("{", "["):
-                problem = "JSON over several lines. Write one object per line: jq -c . FILE."
+                problem = (
+                    "JSON over several lines. Write one object per line: jq -c . FILE."
+                )
             bad(line_error(path, number, problem))
             continue
         except (ValueError, RecursionError) as err:
@@ -260,7 +270,9 @@ def _no_number(name: str) -> None:
 def json_kind(value: Any) -> str:
     """The kind of a JSON value, for messages."""
     names = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
-    return names.get(type(value), "null" if value is None else f"the number {value!r:.20}")
+    return names.get(
+        type(value), "null" if value is None else f"the number {value!r:.20}"
+    )
 
 
 def is_text(value: object) -> bool:

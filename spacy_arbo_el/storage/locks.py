@@ -83,7 +83,9 @@ class SharedLock:
         thread = threading.get_ident()
         with self._condition:
             if thread not in self._readers:
-                self._condition.wait_for(lambda: not self._writer and not self._waiting)
+                self._condition.wait_for(
+                    lambda: not self._writer and not self._waiting
+                )
             self._readers[thread] = self._readers.get(thread, 0) + 1
         try:
             yield
@@ -100,7 +102,9 @@ class SharedLock:
                     raise RuntimeError(Errors.E770)
                 self._waiting += 1
                 try:
-                    self._condition.wait_for(lambda: not self._writer and not self._readers)
+                    self._condition.wait_for(
+                        lambda: not self._writer and not self._readers
+                    )
                 finally:
                     self._waiting -= 1
                 self._writer = thread
@@ -190,5 +194,8 @@ class RevisionCache:
                 # On an error, a value that is half updated must not be kept.
                 self._values.pop(name, None)
                 value = None if cached is None else update(cached[1])
-                cached = self._values[name] = (revision, build() if value is None else value)
+                cached = self._values[name] = (
+                    revision,
+                    build() if value is None else value,
+                )
             return cached[1]

@@ -51,12 +51,17 @@ class Table:
             if len(row) == width:
                 yield number, row
             elif not COMMENT.match(self.delimiter.join(row)):
-                problem = f"expected {width} columns as in the first line, got {len(row)}."
+                problem = (
+                    f"expected {width} columns as in the first line, got {len(row)}."
+                )
                 bad(line_error(self.path, number, problem))
 
 
 def open_table(
-    path: PathLike, delimiter: str = "", encoding: str = "utf8", header: Sequence[str] = ()
+    path: PathLike,
+    delimiter: str = "",
+    encoding: str = "utf8",
+    header: Sequence[str] = (),
 ) -> Table:
     """Find out how the columns of a table are separated, and their names.
 
@@ -81,14 +86,18 @@ def open_table(
 
     skip = count_preamble(lines(), delimiter_of, len(header))
     if skip < 0:
-        raise line_error(path, 1, "the file is empty. The first line must name the columns.")
+        raise line_error(
+            path, 1, "the file is empty. The first line must name the columns."
+        )
     if not header and delimiter == OF_DICTIONARIES:
         header = ("id", "title")
     if header:
         return Table(path, list(header), delimiter, encoding, skip, 0)
     line, names = next(_split(path, delimiter, throw, encoding, None, skip), (1, [""]))
     names = [names[0].lstrip("# "), *names[1:]]
-    return Table(path, [name.strip() for name in names], delimiter, encoding, skip, line)
+    return Table(
+        path, [name.strip() for name in names], delimiter, encoding, skip, line
+    )
 
 
 def _delimiter_of(path: PathLike, line: str) -> str:
@@ -99,7 +108,12 @@ def _delimiter_of(path: PathLike, line: str) -> str:
 
 
 def _split(
-    path: PathLike, delimiter: str, bad: OnBad, encoding: str, width: int | None, skip: int
+    path: PathLike,
+    delimiter: str,
+    bad: OnBad,
+    encoding: str,
+    width: int | None,
+    skip: int,
 ) -> Iterator[tuple[int, list[str]]]:
     if delimiter == "\t":
         return read_tab_cells(path, bad, encoding, width, skip)
@@ -110,7 +124,9 @@ def _split(
 
 
 def count_preamble(
-    lines: Iterable[tuple[int, str]], delimiter_of: Callable[[str], str], width: int = 0
+    lines: Iterable[tuple[int, str]],
+    delimiter_of: Callable[[str], str],
+    width: int = 0,
 ) -> int:
     """Count empty lines and comments before a table, lines that begin with "#".
 
@@ -145,7 +161,11 @@ def count_preamble(
 
 
 def read_cells(
-    path: PathLike, delimiter: str, bad: OnBad = throw, encoding: str = "utf8", skip: int = 0
+    path: PathLike,
+    delimiter: str,
+    bad: OnBad = throw,
+    encoding: str = "utf8",
+    skip: int = 0,
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the cells of each row of CSV, empty rows too, with their first line's number.
 

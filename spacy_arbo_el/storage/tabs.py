@@ -37,7 +37,11 @@ def read_tab_cells(
         row = _cells(line)
         if _OPEN.search(_bare(line)):
             count = _lines_of_row(line, waiting, lines, width)
-            row = _cells(line + "".join(text for _, text in waiting[:count])) if count else row
+            row = (
+                _cells(line + "".join(text for _, text in waiting[:count]))
+                if count
+                else row
+            )
             del waiting[:count]
         width = width or len(row)
         yield number, row
@@ -50,7 +54,10 @@ def _next(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 
 def _lines_of_row(
-    line: str, waiting: list[tuple[int, str]], lines: Iterator[tuple[int, str]], width: int | None
+    line: str,
+    waiting: list[tuple[int, str]],
+    lines: Iterator[tuple[int, str]],
+    width: int | None,
 ) -> int:
     """Count the lines behind that belong to a row with an open quote. They join ``waiting``."""
     for count in range(1, MOST_LINES):

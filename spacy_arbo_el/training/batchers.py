@@ -68,21 +68,27 @@ def chosen_mentions(doc: Doc, mentions: Sequence[Span]) -> list[Span]:
     return [span for span in mentions if offsets_of_span(span) in chosen]
 
 
-def labelled_mentions(corpus: Sequence[Example], getter: SpanGetter | None) -> list[CorpusMention]:
+def labelled_mentions(
+    corpus: Sequence[Example], getter: SpanGetter | None
+) -> list[CorpusMention]:
     """The mentions of a corpus that have gold ids.
 
     getter: As in ``batch_by_mention``.
     """
     getter = getter or EntSpans()
     return [
-        CorpusMention(number, offsets_of_span(span), tuple(sorted(set(gold_ids(span)))))
+        CorpusMention(
+            number, offsets_of_span(span), tuple(sorted(set(gold_ids(span))))
+        )
         for number, example in enumerate(corpus)
         for span in find_mentions(example.reference, getter)
         if gold_ids(span)
     ]
 
 
-def examples_of(mentions: Sequence[CorpusMention], corpus: Sequence[Example]) -> list[Example]:
+def examples_of(
+    mentions: Sequence[CorpusMention], corpus: Sequence[Example]
+) -> list[Example]:
     """Examples of mentions, each once; their references name the mentions."""
     offsets: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for mention in mentions:

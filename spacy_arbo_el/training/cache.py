@@ -36,7 +36,9 @@ class EmbeddingCache:
     kept: What parts of the objective keep over refreshes, by a name of theirs.
     """
 
-    def __init__(self, similarity: Similarity, texts: np.ndarray, mentions: np.ndarray):
+    def __init__(
+        self, similarity: Similarity, texts: np.ndarray, mentions: np.ndarray
+    ):
         self.similarity = similarity
         self.refreshes = 0
         self.kept: dict[str, Renumbered] = {}
@@ -77,7 +79,11 @@ class EmbeddingCache:
         return vectors
 
     def follow(
-        self, earlier: "EmbeddingCache", texts: np.ndarray, mentions: np.ndarray, keep: bool
+        self,
+        earlier: "EmbeddingCache",
+        texts: np.ndarray,
+        mentions: np.ndarray,
+        keep: bool,
     ) -> None:
         """Keep the objective's state from an earlier cache.
 

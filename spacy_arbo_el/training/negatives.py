@@ -45,7 +45,9 @@ class HardNegatives:
         check_count("negatives.k", self.k)
         check_share("negatives.mention_share", self.mention_share)
 
-    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+    def __call__(
+        self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache
+    ) -> np.ndarray:
         n_mentions = int(round(self.k * self.mention_share))
         entities = self._entities(queries, table, cache, self.k - n_mentions)
         mentions = self._mentions(queries, table, cache, n_mentions)
@@ -75,7 +77,9 @@ class HardNegatives:
         )
         vectors = cache.vectors(queries)
         metric = cache.similarity.metric
-        wrong_mentions = nearest(vectors, cache.device_mentions, count, metric, forbidden)
+        wrong_mentions = nearest(
+            vectors, cache.device_mentions, count, metric, forbidden
+        )
         wrong_mentions = wrong_mentions.resized(count)
         return np.where(wrong_mentions.valid, wrong_mentions.ids + table.n_texts, -1)
 
@@ -102,7 +106,9 @@ class InBatchNegatives:
     gives itself. The number of negatives is the number of different texts.
     """
 
-    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+    def __call__(
+        self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache
+    ) -> np.ndarray:
         is_text = table.is_text(queries)
         gold = gold_texts(queries[~is_text] - table.n_texts, table, cache)
         texts = np.unique(np.concatenate([queries[is_text], gold[gold >= 0]]))
@@ -126,5 +132,7 @@ class InBatchMentionNegatives:
         @misc = "spacy-arbo-el.InBatchMentionNegatives.v1"
     """
 
-    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+    def __call__(
+        self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache
+    ) -> np.ndarray:
         return np.where(table.same_entity(mentions_of(queries, table)), -1, queries)

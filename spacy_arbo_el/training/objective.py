@@ -77,7 +77,9 @@ class Objective:
         """Selection of the queries."""
         return self.queries or MentionQueries()
 
-    def targets(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> Batch:
+    def targets(
+        self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache
+    ) -> Batch:
         """Queries with a positive, and their targets: positives and negatives."""
         none = np.zeros((0, 0), dtype=np.int64)
         if not len(queries):

@@ -49,7 +49,9 @@ class ArborescencePositives:
     def __post_init__(self) -> None:
         check_choice("positives.mentions", self.mentions, ("all", "nearest", "random"))
 
-    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+    def __call__(
+        self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache
+    ) -> np.ndarray:
         return parents(self._find_parents(), self.with_entity, queries, table, cache)
 
     def _find_parents(self) -> Callable[..., np.ndarray]:
@@ -71,7 +73,9 @@ class EntityPositives:
         @misc = "spacy-arbo-el.EntityPositives.v1"
     """
 
-    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+    def __call__(
+        self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache
+    ) -> np.ndarray:
         return gold_texts(mentions_of(queries, table), table, cache)[:, None]
 
 
@@ -99,7 +103,9 @@ class SynonymPositives:
     def __post_init__(self) -> None:
         check_count("positives.n", self.n, least=1)
 
-    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+    def __call__(
+        self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache
+    ) -> np.ndarray:
         row, text = table.synonym_pairs(queries)
         rank = random_generator().random(len(row))
         order = np.lexsort((rank, row))
@@ -147,7 +153,9 @@ def mentions_of(queries: np.ndarray, table: GoldTable) -> np.ndarray:
     return queries - table.n_texts
 
 
-def gold_texts(mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+def gold_texts(
+    mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache
+) -> np.ndarray:
     """The most similar text of gold entities: (b,) int64, -1 for none."""
     order = np.argsort(table.cluster[mentions], kind="stable")
     cluster = table.cluster[mentions][order]

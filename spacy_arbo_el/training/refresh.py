@@ -71,7 +71,9 @@ def refresh_texts(
     labelled = np.flatnonzero(table.cluster >= 0)
     nearest_texts = _nearest_texts(cache, labelled, NEAREST)
     gold = np.unique(table.mention_texts.indices)
-    drawn = rng.choice(table.n_texts, int(np.ceil(SAMPLE * table.n_texts)), replace=False)
+    drawn = rng.choice(
+        table.n_texts, int(np.ceil(SAMPLE * table.n_texts)), replace=False
+    )
     # Others are as many as would be encoded in any case.
     chosen = np.union1d(np.union1d(nearest_texts, gold), drawn)
     cache.update_mentions(np.arange(len(mentions)), mentions)
@@ -84,7 +86,9 @@ def refresh_texts(
     return table.n_texts
 
 
-def _nearest_texts(cache: EmbeddingCache, mentions: np.ndarray, count: int) -> np.ndarray:
+def _nearest_texts(
+    cache: EmbeddingCache, mentions: np.ndarray, count: int
+) -> np.ndarray:
     """The texts that are among the nearest of any mention, ascending."""
     vectors = cache.mentions[mentions]
     neighbours = nearest(vectors, cache.device_texts, count, cache.similarity.metric)
@@ -92,7 +96,10 @@ def _nearest_texts(cache: EmbeddingCache, mentions: np.ndarray, count: int) -> n
 
 
 def _misses_many(
-    cache: EmbeddingCache, mentions: np.ndarray, unchosen: np.ndarray, by_chance: np.ndarray
+    cache: EmbeddingCache,
+    mentions: np.ndarray,
+    unchosen: np.ndarray,
+    by_chance: np.ndarray,
 ) -> bool:
     """Return whether too many of the nearest texts have older vectors, or were not looked for.
 

@@ -73,7 +73,9 @@ def _rates(
     yield from islice(warmup_linear(initial_rate, rising, steps + 1), 1, None)
 
 
-def steps_of_run(corpus: Corpus, batcher: Batcher, max_epochs: int, max_steps: int) -> int:
+def steps_of_run(
+    corpus: Corpus, batcher: Batcher, max_epochs: int, max_steps: int
+) -> int:
     """Count the steps of a training. The corpus is read no further than needed.
 
     max_epochs: Below 1, steps alone count.

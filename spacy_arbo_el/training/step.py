@@ -93,10 +93,16 @@ def train_step(
     n_texts = int(np.searchsorted(nodes, len(text_inputs)))
     texts = nodes[:n_texts]
     mentions = nodes[n_texts:] - len(text_inputs)
-    text_vectors, backprop_texts = _begin_update(model.get_ref("entity"), text_inputs.take(texts))
+    text_vectors, backprop_texts = _begin_update(
+        model.get_ref("entity"), text_inputs.take(texts)
+    )
     mention_spans = mention_inputs.take(mentions)
-    mention_vectors, backprop_mentions = _begin_update(model.get_ref("mention"), mention_spans)
-    raw = torch.from_numpy(np.concatenate([text_vectors, mention_vectors])).requires_grad_()
+    mention_vectors, backprop_mentions = _begin_update(
+        model.get_ref("mention"), mention_spans
+    )
+    raw = torch.from_numpy(
+        np.concatenate([text_vectors, mention_vectors])
+    ).requires_grad_()
     vectors = normalize(raw, eps=1e-12) if similarity.normalize else raw
     losses = [_loss_of(term, model, nodes, vectors, similarity) for term in terms]
     total = torch.stack(losses).sum()
@@ -108,7 +114,11 @@ def train_step(
 
 
 def _loss_of(
-    term: Term, model: Model, nodes: np.ndarray, vectors: Tensor, similarity: Similarity
+    term: Term,
+    model: Model,
+    nodes: np.ndarray,
+    vectors: Tensor,
+    similarity: Similarity,
 ) -> Tensor:
     """The weighted mean loss of an objective.
 
@@ -144,7 +154,9 @@ def _begin_update(
     tower: Model, inputs: SpanInputs
 ) -> tuple[np.ndarray, Callable[[np.ndarray], None]]:
     if not len(inputs):
-        return np.zeros((0, tower.get_dim("nO")), dtype=np.float32), lambda d_vectors: None
+        return np.zeros(
+            (0, tower.get_dim("nO")), dtype=np.float32
+        ), lambda d_vectors: None
     ops: Any = tower.ops
     vectors, backprop = tower.begin_update(inputs)
     return ops.to_numpy(vectors), lambda d_vectors: backprop(ops.asarray2f(d_vectors))

@@ -49,17 +49,25 @@ class GoldTable:
         kb_ids = current_ids(kb, [record.kb_ids for record in records])
         gold = [tuple(sorted(ids)) for ids in kb_ids]
         clusters = _numbered(ids for ids in gold if ids)
-        self.cluster = np.array([clusters.get(ids, -1) for ids in gold], dtype=np.int64)
+        self.cluster = np.array(
+            [clusters.get(ids, -1) for ids in gold], dtype=np.int64
+        )
         labelled = np.flatnonzero(self.cluster >= 0)
         self._sorted = labelled[np.argsort(self.cluster[labelled], kind="stable")]
         counts = np.bincount(self.cluster[labelled], minlength=len(clusters))
         self._offsets = offsets_of(counts)
         numbers = _numbered(kb_id for ids in gold for kb_id in ids)
-        self.mention_ids = _incidence([[numbers[x] for x in ids] for ids in gold], len(numbers))
+        self.mention_ids = _incidence(
+            [[numbers[x] for x in ids] for ids in gold], len(numbers)
+        )
         position = dict(zip(numbers, kb.entities.positions_of(list(numbers)).tolist()))
         existing = [[position[x] for x in ids if position[x] >= 0] for ids in gold]
         self.entity_texts = csr_matrix(
-            (np.ones(len(texts.entity_rows), bool), texts.entity_rows, texts.entity_offsets),
+            (
+                np.ones(len(texts.entity_rows), bool),
+                texts.entity_rows,
+                texts.entity_offsets,
+            ),
             shape=(kb.entities.positions, self.n_texts),
         )
         self.text_entities = self.entity_texts.T.tocsr()
@@ -86,7 +94,9 @@ class GoldTable:
     def texts_of(self, mention: int) -> np.ndarray:
         """The texts of the mention's gold entities, ascending."""
         matrix = self.mention_texts
-        return np.sort(matrix.indices[matrix.indptr[mention] : matrix.indptr[mention + 1]])
+        return np.sort(
+            matrix.indices[matrix.indptr[mention] : matrix.indptr[mention + 1]]
+        )
 
     def is_text(self, nodes: np.ndarray) -> np.ndarray:
         """(b,) bool, which nodes are texts; the others are mentions."""
@@ -147,9 +157,13 @@ class GoldTable:
         -1 for a mention that no text has the name of.
         """
         titles = [title.casefold() for title, _ in self._texts]
-        forms = [(record.normalized or record.text).casefold() for record in self.records]
+        forms = [
+            (record.normalized or record.text).casefold() for record in self.records
+        ]
         numbers = _numbered(titles)
-        return np.array([numbers.get(name, -1) for name in (*titles, *forms)], dtype=np.int64)
+        return np.array(
+            [numbers.get(name, -1) for name in (*titles, *forms)], dtype=np.int64
+        )
 
     @cached_property
     def texts_with_synonyms(self) -> np.ndarray:
@@ -170,7 +184,11 @@ def _numbered(values: Iterable[T]) -> dict[T, int]:
 
 def _incidence(columns_of_rows: Sequence[Sequence[int]], n_columns: int) -> csr_matrix:
     """A sparse matrix with 1 at given columns per row."""
-    offsets = offsets_of(np.array([len(columns) for columns in columns_of_rows], dtype=np.int64))
-    flat = np.array([c for columns in columns_of_rows for c in columns], dtype=np.int64)
+    offsets = offsets_of(
+        np.array([len(columns) for columns in columns_of_rows], dtype=np.int64)
+    )
+    flat = np.array(
+        [c for columns in columns_of_rows for c in columns], dtype=np.int64
+    )
     ones = np.ones(len(flat), dtype=bool)
     return csr_matrix((ones, flat, offsets), shape=(len(columns_of_rows), n_columns))

@@ -151,7 +151,9 @@ class Trainer:
         arguments = data.cache, data.table, datastore.exemplars.vectors, encode
         if self.needs_mentions:
             # Not the global generator: a resumed run draws the same numbers from that.
-            count = refresh_texts(*arguments, np.random.default_rng(data.cache.refreshes))
+            count = refresh_texts(
+                *arguments, np.random.default_rng(data.cache.refreshes)
+            )
         else:
             # Any text may be a query.
             count = data.table.n_texts
@@ -203,10 +205,17 @@ class Trainer:
             texts = kb.vectors.distinct_texts(settings.verbalization)
             inputs = datastore.encoder.read_texts(texts.texts)
         table = GoldTable(exemplars.records, kb, texts, inputs.lengths[inputs.passage])
-        cache = EmbeddingCache(settings.similarity, kb.rows.take(texts.rows), exemplars.vectors)
+        cache = EmbeddingCache(
+            settings.similarity, kb.rows.take(texts.rows), exemplars.vectors
+        )
         if earlier is not None:
             rows = _rows_of(earlier.texts.texts, texts.texts)
-            cache.follow(earlier.cache, rows, _rows_of(earlier.table.records, table.records), keep)
+            cache.follow(
+                earlier.cache,
+                rows,
+                _rows_of(earlier.table.records, table.records),
+                keep,
+            )
         return _TrainingData(datastore.content, entities, texts, inputs, table, cache)
 
     # Checkpoints
@@ -260,7 +269,9 @@ def warn_of_high_rate(name: str, model: Model, optimizer: Optimizer) -> None:
     """Warn, once for an optimizer, of learning rates too high for pretrained encoders."""
     rate = getattr(optimizer, "learn_rate", 0.0)
     is_high = isinstance(rate, (int, float)) and rate > LIMIT
-    if not is_high or not any(model.get_ref(tower).attrs.get("pretrained") for tower in TOWERS):
+    if not is_high or not any(
+        model.get_ref(tower).attrs.get("pretrained") for tower in TOWERS
+    ):
         return
     if id(optimizer) not in _warned_of:
         _warned_of.add(id(optimizer))

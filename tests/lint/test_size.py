@@ -50,10 +50,10 @@ VAGUE = frozenset(
 )
 CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 CEILINGS = {
-    "tokens of the core": 232_750,
+    "tokens of the core": 233_300,
     "tokens of contrib/": 80_600,
     "tokens of tests/": 253_600,
-    "tokens a line of code": 9.7,
+    "tokens a line of code": 8.6,
     "percent of names that are vague": 0.6,
     "asserts that join several checks": 52,
     f"functions above {LONGEST} lines": 0,

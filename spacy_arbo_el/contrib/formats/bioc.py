@@ -40,7 +40,8 @@ TYPES = ("type", "label", "class")
 
 
 START = re.compile(
-    rb"(?:<\?xml[^>]*>\s*)?(?:<!DOCTYPE[^>]*>\s*)?<collection|\{.{0,2000}\"passages\"", re.S
+    rb"(?:<\?xml[^>]*>\s*)?(?:<!DOCTYPE[^>]*>\s*)?<collection|\{.{0,2000}\"passages\"",
+    re.S,
 )
 
 
@@ -66,7 +67,9 @@ class BiocReader:
         """Yield the documents."""
         path = check_exists(path)
         source = Source(path, bad, offsets=self.offsets)
-        is_xml = unpacked_start(path, 100).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
+        is_xml = (
+            unpacked_start(path, 100).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
+        )
         documents = _xml_documents(path) if is_xml else _json_documents(source)
 
         def parse(document: Any, id_: str) -> AnnotatedText:
@@ -78,7 +81,9 @@ class BiocReader:
 def _json_documents(source: Source) -> Iterator[Any]:
     for _, value in json_values(source):
         inner = value if isinstance(value, dict) else {}
-        nested = next((inner[key] for key in ("documents", "PubTator3") if key in inner), None)
+        nested = next(
+            (inner[key] for key in ("documents", "PubTator3") if key in inner), None
+        )
         yield from nested if isinstance(nested, list) else [value]
 
 
@@ -89,7 +94,9 @@ def _xml_documents(path: PathLike) -> Iterator[dict[str, Any]]:
         with unpacking(path) as file:
             for _, element in ElementTree.iterparse(file):
                 if element.tag == "document":
-                    passages = [_passage(passage) for passage in element.iter("passage")]
+                    passages = [
+                        _passage(passage) for passage in element.iter("passage")
+                    ]
                     yield {"id": element.findtext("id"), "passages": passages}
                     element.clear()
     except ElementTree.ParseError as error:
@@ -101,7 +108,9 @@ def _passage(element: ElementTree.Element) -> dict[str, Any]:
         "offset": _number(element.findtext("offset")),
         "text": element.findtext("text"),
         "sentences": [_passage(sentence) for sentence in element.findall("sentence")],
-        "annotations": [_annotation(annotation) for annotation in element.findall("annotation")],
+        "annotations": [
+            _annotation(annotation) for annotation in element.findall("annotation")
+        ],
     }
 
 
@@ -110,13 +119,17 @@ def _annotation(element: ElementTree.Element) -> dict[str, Any]:
         {key: _number(location.get(key)) for key in ("offset", "length")}
         for location in element.findall("location")
     ]
-    infons = {infon.get("key", ""): infon.text or "" for infon in element.findall("infon")}
+    infons = {
+        infon.get("key", ""): infon.text or "" for infon in element.findall("infon")
+    }
     return {"text": element.findtext("text"), "infons": infons, "locations": locations}
 
 
 def _number(value: Any) -> Any:
     """A whole number; the value itself where it is none."""
-    return int(value) if isinstance(value, str) and value.strip().isdecimal() else value
+    return (
+        int(value) if isinstance(value, str) and value.strip().isdecimal() else value
+    )
 
 
 def _text_of(document: Any, id_: str, offsets: str, id_key: str) -> AnnotatedText:
@@ -129,16 +142,22 @@ def _text_of(document: Any, id_: str, offsets: str, id_key: str) -> AnnotatedTex
         start = integer(passage, "offset")
         words = passage.get("text") or ""
         # Offsets in other units can lie within the text so far.
-        text += " " * max(start - len(text), int(bool(text) and not text.endswith(" ")))
+        text += " " * max(
+            start - len(text), int(bool(text) and not text.endswith(" "))
+        )
         given_mentions, annotations, several, keys = _mentions(passage, start, id_key)
         in_pieces += several
         unread += keys
         try:
             placed_mentions = placed(words, given_mentions, annotations, offsets)
         except Misplaced as problem:
-            raise Problem(f"mention {problem.position + 1} of a passage: {problem}") from None
+            raise Problem(
+                f"mention {problem.position + 1} of a passage: {problem}"
+            ) from None
         for mention in placed_mentions:
-            moved = replace(mention, start=mention.start + len(text), end=mention.end + len(text))
+            moved = replace(
+                mention, start=mention.start + len(text), end=mention.end + len(text)
+            )
             mentions.append(moved)
         text += words
     name = id_in(document, "id", id_)
@@ -184,7 +203,9 @@ def _mentions(
         first = integer(locations[0], "offset") - start
         words = annotation.get("text")
         end = first + integer(locations[0], "length")
-        given_mentions.append(Given(first, end, words if isinstance(words, str) else ""))
+        given_mentions.append(
+            Given(first, end, words if isinstance(words, str) else "")
+        )
         lower = {str(key).lower(): value for key, value in infons.items() if value}
         found_id = find_id(infons, id_key)
         unread += found_id.unread

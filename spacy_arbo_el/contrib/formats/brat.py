@@ -55,15 +55,21 @@ class BratReader:
         """Yield the documents."""
         path = check_exists(path)
         folder = path if path.is_dir() else path.parent
-        for file in files_in(path, ".ann") if path.is_dir() else [_beside(path, ".ann")]:
+        for file in (
+            files_in(path, ".ann") if path.is_dir() else [_beside(path, ".ann")]
+        ):
             text = _beside(file, ".txt")
             try:
-                content = read_text(check_exists(text, "Brat has the text beside the .ann file."))
+                content = read_text(
+                    check_exists(text, "Brat has the text beside the .ann file.")
+                )
             except (ValueError, FileNotFoundError) as error:
                 bad(ValueError(str(error)))
                 continue
             name = _without_suffix(file).relative_to(folder).as_posix()
-            yield _document(Source(file, bad, offsets=self.offsets), name, content, self.id_key)
+            yield _document(
+                Source(file, bad, offsets=self.offsets), name, content, self.id_key
+            )
 
 
 def _without_suffix(file: Path) -> Path:
@@ -80,7 +86,10 @@ def _beside(file: Path, suffix: str) -> Path:
         for packed in ("", ".gz", ".bz2", ".GZ", ".BZ2")
     )
     files = (base.with_name(name) for name in names)
-    return next((beside for beside in files if beside.exists()), base.with_name(base.name + suffix))
+    return next(
+        (beside for beside in files if beside.exists()),
+        base.with_name(base.name + suffix),
+    )
 
 
 def _document(source: Source, name: str, text: str, id_key: str) -> AnnotatedText:
@@ -105,7 +114,9 @@ def _document(source: Source, name: str, text: str, id_key: str) -> AnnotatedTex
             elif line[:1] in ("A", "M", "#") and len(columns) > 1:
                 key, _, target_and_value = columns[1].partition(" ")
                 target, _, value = target_and_value.partition(" ")
-                fields.setdefault(target, {})[key] = value or "".join(columns[2:3]).strip()
+                fields.setdefault(target, {})[key] = (
+                    value or "".join(columns[2:3]).strip()
+                )
         except (Problem, ValueError) as problem:
             source.report(number, f"no line of brat: {problem}")
     rows = []

@@ -51,7 +51,9 @@ NEWDOC = re.compile(r"#\s*newdoc(?:\s+id\s*=\s*(.*))?")
 # A number, those of a token of several words, or that of an empty node.
 WORD_ID = re.compile(r"([0-9]+)(?:([-.])([0-9]+))?")
 CONLLU = "expected 10 columns, separated by tabs, of which the first is a number"
-UNDECLARED = "an entity, but no comment names its fields: '# global.Entity = eid-etype-…'."
+UNDECLARED = (
+    "an entity, but no comment names its fields: '# global.Entity = eid-etype-…'."
+)
 BRACKET = re.compile(r"\([^()]*\)?|(?<![^()])[^()]+\)")
 # The number of a piece of a mention, behind its name.
 PIECE = re.compile(r"\[([0-9]+)/")
@@ -75,7 +77,9 @@ class AidaReader:
     ) -> Iterator[AnnotatedText]:
         """Yield the documents."""
         source = Source(path, bad)
-        articles = ((id_, _stripped(lines)) for id_, lines in split_at(source, DOCSTART))
+        articles = (
+            (id_, _stripped(lines)) for id_, lines in split_at(source, DOCSTART)
+        )
         return read_parts(source, articles, _article)
 
 
@@ -101,7 +105,9 @@ def _article(lines: Numbered) -> Growing:
             continue
         is_known = columns[1].strip() in ("", "O") if tag is None else len(columns) > 4
         if not columns[0] or SPACE.search(columns[0]) or not is_known:
-            raise LineProblem(number, f"{line[:40]!r} is no line of AIDA. Expected {AIDA}.")
+            raise LineProblem(
+                number, f"{line[:40]!r} is no line of AIDA. Expected {AIDA}."
+            )
         if tag and tag[1] == "I" and not opened:
             raise LineProblem(number, "I without a B before it.")
         text.add(between)
@@ -117,7 +123,9 @@ def _close(text: Growing, number: int, first: int, columns: list[str]) -> None:
     label, words, title = columns
     words_found = "".join(text.parts[first:])
     if "".join(words_found.split()) != "".join(words.split()):
-        problem = f"the mention is {words!r:.80}, but its tokens are {words_found!r:.80}."
+        problem = (
+            f"the mention is {words!r:.80}, but its tokens are {words_found!r:.80}."
+        )
         raise LineProblem(number, problem)
     title = ESCAPE.sub(lambda code: chr(int(code[1], 16)), title.strip())
     ids = () if title == NO_ENTITY else unique([title])
@@ -132,7 +140,9 @@ class ConlluReader:
     are left out whole. Raises ValueError with file, line and problem at an invalid line.
     """
 
-    sniff = staticmethod(partial(certainty, suffixes=(".conllu",), pattern=CONLLU_START))
+    sniff = staticmethod(
+        partial(certainty, suffixes=(".conllu",), pattern=CONLLU_START)
+    )
 
     def read(
         self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
@@ -143,7 +153,9 @@ class ConlluReader:
 
         def documents() -> Iterator[NumberedLines]:
             for id_, lines in split_at(source, NEWDOC):
-                for declared in filter(None, (FIELDS.match(line) for _, line in lines)):
+                for declared in filter(
+                    None, (FIELDS.match(line) for _, line in lines)
+                ):
                     fields[:] = declared[1].split("-")
                 has_tokens = any(line[:1].isdigit() for _, line in lines)
                 yield id_, lines if has_tokens else []
@@ -172,7 +184,9 @@ def _grown(lines: Numbered, fields: Sequence[str]) -> Growing:
                 raise LineProblem(number, UNDECLARED)
             values = bracket.strip("()").split("-", len(fields) - 1)
             if bracket.startswith("("):
-                opened.setdefault(values[0], []).append((start, dict(zip(fields, values))))
+                opened.setdefault(values[0], []).append(
+                    (start, dict(zip(fields, values)))
+                )
             if bracket.endswith(")"):
                 if not opened.get(values[0]):
                     raise LineProblem(
@@ -181,7 +195,9 @@ def _grown(lines: Numbered, fields: Sequence[str]) -> Growing:
                 _annotate(text, end, *opened[values[0]].pop())
     tagged.close()
     if still := [name for name, places in opened.items() if places]:
-        raise LineProblem(number, f"the entity {still[0]!r} is opened, but not closed.")
+        raise LineProblem(
+            number, f"the entity {still[0]!r} is opened, but not closed."
+        )
     return text
 
 
@@ -216,7 +232,11 @@ class _Tagged:
     def close(self) -> None:
         """Add the mention that is open, if one is."""
         if self.label:
-            fields = {key: value for key, value in self.misc.items() if value not in ("", "_")}
+            fields = {
+                key: value
+                for key, value in self.misc.items()
+                if value not in ("", "_")
+            }
             found_id = find_id(fields)
             ids = split_ids(unquote(found_id.value))
             self.text.annotate(self.start, self.end, self.label, ids)
@@ -229,7 +249,9 @@ def _annotate(text: Growing, end: int, start: int, values: dict[str, str]) -> No
         text.pieces += piece[1] == "1"
     # Those of empty nodes have no words.
     elif start < end:
-        ids = [unquote(values[key]) for key in IDENTITIES if values.get(key, "_") != "_"]
+        ids = [
+            unquote(values[key]) for key in IDENTITIES if values.get(key, "_") != "_"
+        ]
         text.annotate(start, end, values.get("etype", ""), unique(ids[:1]))
 
 
@@ -250,7 +272,9 @@ def _words(lines: Numbered) -> Iterator[tuple[int, str, str | None, dict[str, st
             columns = line.split("\t")
             ids = WORD_ID.fullmatch(columns[0])
             if ids is None or len(columns) != 10 or not columns[1].strip():
-                raise LineProblem(number, f"{line[:40]!r} is no line of CoNLL-U: {CONLLU}.")
+                raise LineProblem(
+                    number, f"{line[:40]!r} is no line of CoNLL-U: {CONLLU}."
+                )
             misc = dict(item.partition("=")[::2] for item in columns[9].split("|"))
             if ids[2] == ".":
                 yield number, before, None, misc

@@ -4,7 +4,9 @@ from ...base.errors import Message
 
 
 class FormatMessages:
-    E107 = Message("Reading SKOS needs rdflib, which is not installed. Run: pip install rdflib")
+    E107 = Message(
+        "Reading SKOS needs rdflib, which is not installed. Run: pip install rdflib"
+    )
     E109 = Message(
         "The id {id!r} has no prefix, as in DOID:4. Give the prefix of the list: --prefix DOID, or "
         'prefix="DOID".'

@@ -75,8 +75,14 @@ class ArboGrounder(ssslm.Grounder):
         linker = find_linker(self.nlp)
         spans = find_mentions(doc, linker.mentions.getter)
         links = [(span, span._.get(linker.cfg["extension"])) for span in spans]
-        return [(span, link) for span, link in links if link is not None and not link.is_nil]
+        return [
+            (span, link)
+            for span, link in links
+            if link is not None and not link.is_nil
+        ]
 
     def _match(self, entity_id: str, title: str, score: float) -> "ssslm.Match[Any]":
-        reference = NamableReference.from_curie(curie(entity_id, self.prefix), name=title)
+        reference = NamableReference.from_curie(
+            curie(entity_id, self.prefix), name=title
+        )
         return ssslm.Match(reference=reference, score=score)

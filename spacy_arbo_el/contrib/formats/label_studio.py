@@ -76,10 +76,14 @@ class LabelStudioReader:
         return read_each(source, parse, json_values(source))
 
 
-def _annotated_text(task: Any, id_: str, offsets: str, id_key: str) -> AnnotatedText | None:
+def _annotated_text(
+    task: Any, id_: str, offsets: str, id_key: str
+) -> AnnotatedText | None:
     check_object(task)
     if "data" not in task:
-        raise Problem("the key 'data' is missing. Export the project as JSON, not as JSON-MIN.")
+        raise Problem(
+            "the key 'data' is missing. Export the project as JSON, not as JSON-MIN."
+        )
     data = task["data"]
     annotations = items(task.get("annotations", []), "annotations")
     check_object(data)
@@ -136,9 +140,16 @@ def _place(value: dict[str, Any]) -> dict[str, Any]:
     """The offsets of a region, if it has some. Those of a HyperText are of the whole text."""
     global_offsets = value.get("globalOffsets")
     if isinstance(global_offsets, dict):
-        return {key: global_offsets[key] for key in ("start", "end") if key in global_offsets}
+        return {
+            key: global_offsets[key]
+            for key in ("start", "end")
+            if key in global_offsets
+        }
     if "startOffset" in value:
-        return {"start": integer(value, "startOffset"), "end": integer(value, "endOffset")}
+        return {
+            "start": integer(value, "startOffset"),
+            "end": integer(value, "endOffset"),
+        }
     return {key: value[key] for key in ("start", "end") if key in value}
 
 
@@ -148,7 +159,8 @@ def _field(value: dict[str, Any], kind: str) -> str:
     chosen = items(value.get(FIELDS[kind]), kind)
     # A taxonomy has paths; the end of a path is what was chosen.
     return "|".join(
-        str(choice[-1] if isinstance(choice, list) and choice else choice) for choice in chosen
+        str(choice[-1] if isinstance(choice, list) and choice else choice)
+        for choice in chosen
     )
 
 

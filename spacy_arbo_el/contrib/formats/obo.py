@@ -23,7 +23,9 @@ _QUOTED = re.compile(rf'"((?:[^"\\]|\\.|(?!{_END})")*)"\s*(\w*)')
 # Modifiers behind a text, and a comment behind these. Other braces are part of a name. A search
 # begins at the first of several blanks alone, or it would take the square of their number.
 _MODIFIER = r'[\w:.-]+="(?:[^"\\]|\\.)*"'
-_MODIFIERS = re.compile(rf"(?<!\s)\s*\{{\s*{_MODIFIER}(?:\s*,\s*{_MODIFIER})*\s*\}}\s*(?:!.*)?\Z")
+_MODIFIERS = re.compile(
+    rf"(?<!\s)\s*\{{\s*{_MODIFIER}(?:\s*,\s*{_MODIFIER})*\s*\}}\s*(?:!.*)?\Z"
+)
 _BEHIND_ID = re.compile(r"(?<!\s)\s+(?:!\s|\{)")
 # Tags whose values are texts; others have ids, behind which a comment may say their names.
 _TEXTS = ("name", "comment")
@@ -57,9 +59,13 @@ class OboReader:
     def __post_init__(self) -> None:
         wrong = [scope for scope in self.scopes if scope not in SCOPES]
         if wrong:
-            raise ValueError(f"There is no scope {wrong[0]!r}. Choose from: {', '.join(SCOPES)}.")
+            raise ValueError(
+                f"There is no scope {wrong[0]!r}. Choose from: {', '.join(SCOPES)}."
+            )
 
-    def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
+    def read(
+        self, path: PathLike, report: ImportReport | None = None
+    ) -> Iterator[Entity]:
         """Yield the terms.
 
         report: Gets the number of terms left out, and the ids that lead to others.
@@ -85,7 +91,11 @@ class OboReader:
 
 
 def _read_term(
-    entries: Entries, number: int, tags: dict[str, list[str]], scopes: tuple[str, ...], kind: str
+    entries: Entries,
+    number: int,
+    tags: dict[str, list[str]],
+    scopes: tuple[str, ...],
+    kind: str,
 ) -> Entity | None:
     id_ = _one(tags, "id")
     title = _one(tags, "name")
@@ -97,7 +107,9 @@ def _read_term(
     if _one(tags, "is_obsolete").lower() in ("true", "1"):
         report.skip("obsolete")
         with at_line(entries.path, number):
-            replace_ids(report, [id_, *tags.get("alt_id", [])], tags.get("replaced_by", []))
+            replace_ids(
+                report, [id_, *tags.get("alt_id", [])], tags.get("replaced_by", [])
+            )
         return None
     if not title:
         report.skip("no name")
@@ -152,7 +164,13 @@ def _stanzas(
             tags = {}
             if not line.endswith("]"):
                 kind = ""
-                bad(line_error(path, number, f"a stanza begins with [Name] (got {line!r:.40})."))
+                bad(
+                    line_error(
+                        path,
+                        number,
+                        f"a stanza begins with [Name] (got {line!r:.40}).",
+                    )
+                )
             continue
         tag, colon, value = line.partition(":")
         if not colon:

@@ -26,19 +26,26 @@ class ParquetReader:
 
     sniff = staticmethod(partial(certainty, pattern=re.compile(b"PAR1")))
 
-    def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
+    def read(
+        self, path: PathLike, report: ImportReport | None = None
+    ) -> Iterator[Entity]:
         """Yield the entities. report: Gets the ids under "alt_ids"."""
         report = report or ImportReport()
         reader = RecordReader(path, report.on_bad(self.skip_bad), report=report)
         rows = enumerate(_rows(path), 1)
         yield from (
-            entity for _, entity in reader.entities(rows, lambda _, row: _read(reader, row))
+            entity
+            for _, entity in reader.entities(rows, lambda _, row: _read(reader, row))
         )
         reader.warn()
 
 
-def _read(reader: RecordReader, row: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    return reader.read_dict({name: value for name, value in row.items() if value != ""})
+def _read(
+    reader: RecordReader, row: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    return reader.read_dict(
+        {name: value for name, value in row.items() if value != ""}
+    )
 
 
 def _rows(path: PathLike) -> Iterator[dict[str, Any]]:

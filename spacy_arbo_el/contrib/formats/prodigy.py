@@ -75,18 +75,28 @@ class ProdigyReader:
         yield from by_text.values()
 
 
-def _of_task(record: dict[str, Any], id_: str, offsets: str, id_key: str) -> AnnotatedText:
+def _of_task(
+    record: dict[str, Any], id_: str, offsets: str, id_key: str
+) -> AnnotatedText:
     text = string(record, "text", empty=True)
     spans, unread = _with_ids(record.get("spans"), id_key)
     mentions = mentions_in(spans, "spans", text, offsets)
     meta = record.get("meta")
     chosen = record.get("accept")
-    if chosen and len(mentions) > 1 and not any(mention.kb_ids for mention in mentions):
+    if (
+        chosen
+        and len(mentions) > 1
+        and not any(mention.kb_ids for mention in mentions)
+    ):
         unread.append("accept")
     if chosen is not None and len(mentions) == 1:
-        if not isinstance(chosen, list) or not all(isinstance(choice, str) for choice in chosen):
+        if not isinstance(chosen, list) or not all(
+            isinstance(choice, str) for choice in chosen
+        ):
             raise Problem("'accept' must be a list of ids.")
-        ids = "|".join(choice for choice in chosen if not choice.startswith(NIL_CHOICE))
+        ids = "|".join(
+            choice for choice in chosen if not choice.startswith(NIL_CHOICE)
+        )
         mentions = (replace(mentions[0], kb_ids=split_ids(ids)),)
     name = id_in(meta, "id", id_) if isinstance(meta, dict) else id_
     return AnnotatedText(name, text, mentions, unread=tuple(unread))
@@ -107,7 +117,9 @@ def _with_ids(spans: Any, id_key: str) -> tuple[Any, list[str]]:
     for span in spans:
         if isinstance(span, dict) and (id_key or "kb_id" not in span):
             # Prodigy numbers spans by "id".
-            found_id = find_id({key: value for key, value in span.items() if key != "id"}, id_key)
+            found_id = find_id(
+                {key: value for key, value in span.items() if key != "id"}, id_key
+            )
             unread += found_id.unread
             span = {**span, "kb_id": found_id.value}
         found_spans.append(span)
@@ -120,7 +132,11 @@ def _joined(earlier: AnnotatedText, later: AnnotatedText) -> AnnotatedText:
     for mention in later.mentions:
         key = (mention.start, mention.end, mention.label)
         earlier_mention = by_span.setdefault(key, mention)
-        if earlier_mention.kb_ids and mention.kb_ids and earlier_mention.kb_ids != mention.kb_ids:
+        if (
+            earlier_mention.kb_ids
+            and mention.kb_ids
+            and earlier_mention.kb_ids != mention.kb_ids
+        ):
             raise Problem(
                 f"the mention {earlier.text[mention.start : mention.end]!r} from {mention.start} "
                 f"to {mention.end} is {mention.kb_id}, and {earlier_mention.kb_id} in an earlier "

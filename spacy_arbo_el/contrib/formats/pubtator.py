@@ -23,9 +23,13 @@ from .errors import FormatMessages
 
 TEXT_LINE = re.compile(r"([^|\t]+)\|([ta])\|(.*)", re.DOTALL)
 # A variant as tmVar writes it: "tmVar:c|SUB|G|12|A;HGVS:c.12G>A".
-VARIANT = re.compile(r"\b(?:tmVar:|HGVS:|[cgmnpr]?\|(?:SUB|DEL|INS|DUP|INDEL|FS|Allele)\|)", re.I)
+VARIANT = re.compile(
+    r"\b(?:tmVar:|HGVS:|[cgmnpr]?\|(?:SUB|DEL|INS|DUP|INDEL|FS|Allele)\|)", re.I
+)
 # What GNormPlus and others write behind an id: the species of a gene, and a star for a guess.
-REMARK = re.compile(r"\((?:Tax|taxid|species)[:_ ]?\d+\)|(?<=\w)\*(?=$|[|+;,\s])", re.I)
+REMARK = re.compile(
+    r"\((?:Tax|taxid|species)[:_ ]?\d+\)|(?<=\w)\*(?=$|[|+;,\s])", re.I
+)
 FORM = "Expected 'id|t|title', 'id|a|abstract', 'id<tab>start<tab>end<tab>text<tab>label<tab>ids'"
 
 
@@ -62,14 +66,18 @@ class PubTatorReader:
         source = Source(path, bad, offsets=self.offsets)
         for document in _documents(source):
             if document.id in seen:
-                message = FormatMessages.W100.format(path=path, line=document.line, id=document.id)
+                message = FormatMessages.W100.format(
+                    path=path, line=document.line, id=document.id
+                )
                 warnings.warn(message, stacklevel=2)
                 if counts is not None:
                     counts["duplicates"] += 1
                 continue
             seen.add(document.id)
             try:
-                mentions = placed(document.text, document.given, document.about, self.offsets)
+                mentions = placed(
+                    document.text, document.given, document.about, self.offsets
+                )
             except Misplaced as problem:
                 source.report(document.lines[problem.position], problem)
                 continue
@@ -102,7 +110,9 @@ class _Abstract:
         columns = line.split("\t")
         id_ = match[1] if match else columns[0]
         if id_ != self.id:
-            raise Problem(f"a line of document {id_[:40]!r} inside document {self.id!r}. {FORM}.")
+            raise Problem(
+                f"a line of document {id_[:40]!r} inside document {self.id!r}. {FORM}."
+            )
         if match and self.abstract is not None:
             raise Problem(f"a second abstract for document {self.id}.")
         if match:
@@ -128,7 +138,11 @@ def _documents(source: Source) -> Iterator[_Abstract]:
             continue
         # Some files have empty lines within a document.
         if document and (
-            starts or (after_empty and not line.startswith((f"{document.id}|", f"{document.id}\t")))
+            starts
+            or (
+                after_empty
+                and not line.startswith((f"{document.id}|", f"{document.id}\t"))
+            )
         ):
             yield document
             document = None
@@ -139,7 +153,9 @@ def _documents(source: Source) -> Iterator[_Abstract]:
         elif not skips:
             try:
                 if document is None:
-                    raise Problem(f"a line outside any document, {line[:40]!r}. {FORM}.")
+                    raise Problem(
+                        f"a line outside any document, {line[:40]!r}. {FORM}."
+                    )
                 document.add_line(number, line)
             except Problem as problem:
                 source.report(number, problem)
@@ -151,7 +167,10 @@ def _documents(source: Source) -> Iterator[_Abstract]:
 
 def _is_relation(columns: list[str]) -> bool:
     """Return whether a line is a relation. ``id, CID, D008750, D007022``, and "Novel" in BioRED."""
-    return len(columns) in (4, 5) and re.fullmatch(r"[A-Za-z_-]{2,}", columns[1]) is not None
+    return (
+        len(columns) in (4, 5)
+        and re.fullmatch(r"[A-Za-z_-]{2,}", columns[1]) is not None
+    )
 
 
 def _mention(columns: list[str]) -> tuple[Given, About]:

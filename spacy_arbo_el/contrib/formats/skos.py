@@ -60,7 +60,9 @@ class SkosReader:
         """Know files by their name."""
         return BY_START if certainty(name, start, SUFFIXES) else 0.0
 
-    def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
+    def read(
+        self, path: PathLike, report: ImportReport | None = None
+    ) -> Iterator[Entity]:
         """Yield the concepts.
 
         report: Gets the number of concepts left out, and the ids that lead to others.
@@ -73,9 +75,14 @@ class SkosReader:
         thesaurus = _Thesaurus(_graph(path), self.languages)
         kinds = (SKOS.Concept, OWL.Class)
         concepts = {
-            concept for kind in kinds for concept in thesaurus.graph.subjects(RDF.type, kind)
+            concept
+            for kind in kinds
+            for concept in thesaurus.graph.subjects(RDF.type, kind)
         }
-        concepts -= {OWL.Thing, OWL.Nothing}  # the class of all things, and that of none
+        concepts -= {
+            OWL.Thing,
+            OWL.Nothing,
+        }  # the class of all things, and that of none
         for concept in sorted(
             (concept for concept in concepts if isinstance(concept, URIRef)), key=str
         ):
@@ -83,7 +90,11 @@ class SkosReader:
             if thesaurus.is_deprecated(concept):
                 report.skip("deprecated")
                 with at_line(path, 1):
-                    replace_ids(report, [str(concept), *further], thesaurus.replacements(concept))
+                    replace_ids(
+                        report,
+                        [str(concept), *further],
+                        thesaurus.replacements(concept),
+                    )
                 continue
             names = thesaurus.names(concept)
             description = thesaurus.description(concept)
@@ -93,7 +104,9 @@ class SkosReader:
             title, *aliases = names
             with at_line(path, 1):
                 report.redirect(further, str(concept))
-            report.note_xrefs(ids_of_xrefs(thesaurus.matches(concept), self.xrefs), str(concept))
+            report.note_xrefs(
+                ids_of_xrefs(thesaurus.matches(concept), self.xrefs), str(concept)
+            )
             yield Entity(str(concept), title, description, tuple(aliases))
 
 
@@ -149,7 +162,9 @@ class _Thesaurus:
         return self._ids(concept, self._matches)
 
     def _ids(self, concept: Any, kinds: Iterable[Any]) -> list[str]:
-        values = (value for kind in kinds for value in self.graph.objects(concept, kind))
+        values = (
+            value for kind in kinds for value in self.graph.objects(concept, kind)
+        )
         return sorted(map(str, values))
 
     def names(self, concept: Any) -> list[str]:
@@ -157,16 +172,20 @@ class _Thesaurus:
         by_kind = [self._by_language(concept, kinds) for kinds in self._names]
         # The preferred labels of all languages would come before the other ones of the first.
         ordered = [texts[language] for language in self.languages for texts in by_kind]
-        preferred = [by_kind[0][language] for language in self.languages if by_kind[0][language]][
-            :1
-        ]
-        return list(dict.fromkeys(name for names in (*preferred, *ordered) for name in names))
+        preferred = [
+            by_kind[0][language] for language in self.languages if by_kind[0][language]
+        ][:1]
+        return list(
+            dict.fromkeys(name for names in (*preferred, *ordered) for name in names)
+        )
 
     def description(self, concept: Any) -> str:
         """The definition in the first language that has one."""
         texts = self._by_language(concept, self._definitions)
         return " ".join(
-            next((texts[language] for language in self.languages if texts[language]), ())
+            next(
+                (texts[language] for language in self.languages if texts[language]), ()
+            )
         )
 
     def _by_language(self, concept: Any, kinds: Iterable[Any]) -> Texts:
@@ -202,5 +221,9 @@ class _Thesaurus:
     def _texts_of(self, resource: Any) -> list[Any]:
         from rdflib import Literal
 
-        values = (value for kind in self._texts for value in self.graph.objects(resource, kind))
+        values = (
+            value
+            for kind in self._texts
+            for value in self.graph.objects(resource, kind)
+        )
         return [value for value in values if isinstance(value, Literal)]

@@ -60,14 +60,20 @@ class SssomReader:
 
     sniff = staticmethod(partial(certainty, suffixes=(".sssom.tsv",), pattern=HEADER))
 
-    def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
+    def read(
+        self, path: PathLike, report: ImportReport | None = None
+    ) -> Iterator[Entity]:
         """Yield the entities. report: Gets the ids that lead to them, and what was left out."""
         header = open_table(path, "\t").header
         if CURIE in header:
-            columns = {key: name for key, name in OF_LITERALS.items() if name in header}
+            columns = {
+                key: name for key, name in OF_LITERALS.items() if name in header
+            }
             reader = TableReader(columns, delimiter="\t", skip_bad=self.skip_bad)
         else:
-            columns = {key: name for key, name in OF_MAPPINGS.items() if name in header}
+            columns = {
+                key: name for key, name in OF_MAPPINGS.items() if name in header
+            }
             # Its only value, "Not", says that the mapping does not hold.
             modifier = {MODIFIER: ""} if MODIFIER in header else {}
             reader = TableReader(
@@ -81,7 +87,11 @@ class SssomReader:
 
 
 def write_sssom(
-    docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extension: str, prefix: str = ""
+    docs: Iterable[Doc],
+    path: Path,
+    get_spans: SpanGetter,
+    extension: str,
+    prefix: str = "",
 ) -> int:
     """Write links as literal mappings of SSSOM, all or none of them; NIL is left out.
 

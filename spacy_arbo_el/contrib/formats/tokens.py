@@ -47,7 +47,9 @@ class Growing:
     def annotate(self, start: int, end: int, label: str, ids: tuple[str, ...]) -> None:
         """Add a mention. It counts as compared with the words of the file, which are the text."""
         label = label.strip() or LABEL
-        self.mentions.append(AnnotatedMention(start, end, label, ids, counted=CHARACTERS))
+        self.mentions.append(
+            AnnotatedMention(start, end, label, ids, counted=CHARACTERS)
+        )
 
     @property
     def text(self) -> str:
@@ -72,7 +74,9 @@ def split_at(source: Source, start: "re.Pattern[str]") -> Iterator[NumberedLines
 
 
 def read_parts(
-    source: Source, documents: Iterable[NumberedLines], grow: Callable[[Numbered], Growing]
+    source: Source,
+    documents: Iterable[NumberedLines],
+    grow: Callable[[Numbered], Growing],
 ) -> Iterator[AnnotatedText]:
     """Yield the documents of a file. One with an invalid line is left out and reported.
 
@@ -88,7 +92,9 @@ def read_parts(
             source.report(problem.number, problem)
             return None
         counts = grown.pieces, tuple(grown.unread)
-        return AnnotatedText(id_ or made_up, grown.text, tuple(grown.mentions), *counts)
+        return AnnotatedText(
+            id_ or made_up, grown.text, tuple(grown.mentions), *counts
+        )
 
     numbered = ((document[1][0][0], document) for document in documents if document[1])
     return read_each(source, parse, numbered)

@@ -53,7 +53,9 @@ class UmlsReader:
         """Know folders by the file of names."""
         return BY_START if name == "mrconso.rrf" else 0.0
 
-    def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
+    def read(
+        self, path: PathLike, report: ImportReport | None = None
+    ) -> Iterator[Entity]:
         """Yield the concepts. report: Gets the number of concepts left out."""
         folder = check_exists(path)
         file = folder
@@ -75,7 +77,9 @@ class UmlsReader:
             if not names:
                 entries.report.skip(f"no name in {', '.join(self.languages)}")
                 continue
-            names = [row for row in names if not self.sources or row["SAB"] in self.sources]
+            names = [
+                row for row in names if not self.sources or row["SAB"] in self.sources
+            ]
             if not names:
                 entries.report.skip(f"no name from {', '.join(self.sources)}")
                 continue
@@ -104,7 +108,9 @@ class UmlsReader:
 
 def _file_in(folder: Path, name: str) -> Path:
     """A file of a folder, packed or not, its name in any case, and none of a folder in it."""
-    files = sorted(file for file in folder.glob("*") if plain_name(file) == name.lower())
+    files = sorted(
+        file for file in folder.glob("*") if plain_name(file) == name.lower()
+    )
     return next(iter(files), folder / name)
 
 
@@ -118,13 +124,19 @@ class _OptionalFile:
     def of(self, concept: str) -> list[Columns]:
         while self._next is not None and self._next[1] < concept:
             self._next = next(self._groups, None)
-        return self._next[2] if self._next is not None and self._next[1] == concept else []
+        return (
+            self._next[2]
+            if self._next is not None and self._next[1] == concept
+            else []
+        )
 
 
 def _concepts(path: Path, columns: str) -> Iterator[tuple[int, str, list[Columns]]]:
     """(first line, concept, rows) of each concept."""
     before = ""
-    for concept, rows in groupby(_rows(path, columns.split()), key=lambda item: item[1]["CUI"]):
+    for concept, rows in groupby(
+        _rows(path, columns.split()), key=lambda item: item[1]["CUI"]
+    ):
         group = list(rows)
         if concept <= before:
             problem = f"{concept} comes after {before}. Sort the file: LC_ALL=C sort."
@@ -140,9 +152,13 @@ def _rows(path: Path, columns: list[str]) -> Iterator[tuple[int, Columns]]:
         values = line.split("|")
         # There is a bar after each value, also after the last one.
         if len(values) not in (len(columns), len(columns) + 1):
-            problem = f"expected {len(columns)} values separated by '|', got {len(values)}."
+            problem = (
+                f"expected {len(columns)} values separated by '|', got {len(values)}."
+            )
             raise line_error(path, number, problem)
         row = dict(zip(columns, values))
         if not row["CUI"]:
-            raise line_error(path, number, "the first value, the concept's id, is empty.")
+            raise line_error(
+                path, number, "the first value, the concept's id, is empty."
+            )
         yield number, row

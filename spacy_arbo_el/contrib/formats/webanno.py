@@ -25,7 +25,12 @@ from ...storage.formats import certainty
 from ...storage.lines import OnBad, PathLike, check_exists, files_in, read_lines, throw
 from .tokens import Growing, LineProblem, Numbered, read_parts
 
-TEXT, LAYERS, IDENTIFIER, VALUE = "#Text=", ("#T_SP=", "#T_CH=", "#T_RL="), "identifier", "value"
+TEXT, LAYERS, IDENTIFIER, VALUE = (
+    "#Text=",
+    ("#T_SP=", "#T_CH=", "#T_RL="),
+    "identifier",
+    "value",
+)
 TOKEN = re.compile(r"[0-9]+-[0-9]+(?:\.[0-9]+)?")
 PLACE = re.compile(r"([0-9]{1,15})-([0-9]{1,15})")
 # A value of a cell, and the number of its mention.
@@ -60,9 +65,15 @@ class WebAnnoReader:
         path = check_exists(path)
         for file in files_in(path, ".tsv"):
             # INCEpTION has a folder for each document.
-            name = file.relative_to(path).with_suffix("").as_posix() if path.is_dir() else file.stem
+            name = (
+                file.relative_to(path).with_suffix("").as_posix()
+                if path.is_dir()
+                else file.stem
+            )
             source = Source(file, bad)
-            yield from read_parts(source, [(name, list(read_lines(file, bad)))], _grown)
+            yield from read_parts(
+                source, [(name, list(read_lines(file, bad)))], _grown
+            )
 
 
 def _grown(lines: Numbered) -> Growing:
@@ -80,7 +91,9 @@ def _grown(lines: Numbered) -> Growing:
 class _JoinedSpans(dict[tuple[object, ...], tuple[int, int, str, str]]):
     """The place, label and id of each mention, by number or by line."""
 
-    def join(self, key: tuple[object, ...], at: tuple[int, int], label: str, id_: str) -> None:
+    def join(
+        self, key: tuple[object, ...], at: tuple[int, int], label: str, id_: str
+    ) -> None:
         start, end, label, id_ = self.get(key, (*at, label, id_))
         self[key] = (min(start, at[0]), max(end, at[1]), label, id_)
 
@@ -101,7 +114,8 @@ def _columns(lines: Numbered) -> tuple[int, int]:
                 return at + layer.index(IDENTIFIER), label
             at += len(layer)
     raise LineProblem(
-        lines[0][0], "no layer has an 'identifier'. Export a layer of entities with that feature."
+        lines[0][0],
+        "no layer has an 'identifier'. Export a layer of entities with that feature.",
     )
 
 
@@ -118,8 +132,14 @@ def _sentences(lines: Numbered) -> Iterator[tuple[str, list[TokenRow]]]:
             words.append(_plain(line.removeprefix(TEXT)))
         elif line.strip() and not line.startswith("#"):
             cells = line.split("\t")
-            if len(cells) < 3 or not TOKEN.fullmatch(cells[0]) or not PLACE.fullmatch(cells[1]):
-                raise LineProblem(number, f"{line[:40]!r} is no line of WebAnno. {FORM}.")
+            if (
+                len(cells) < 3
+                or not TOKEN.fullmatch(cells[0])
+                or not PLACE.fullmatch(cells[1])
+            ):
+                raise LineProblem(
+                    number, f"{line[:40]!r} is no line of WebAnno. {FORM}."
+                )
             rows.append((number, cells))
     if rows:
         yield "\n".join(words), rows
@@ -141,12 +161,16 @@ def _add(
     offsets = [tuple(map(int, cells[1].split("-"))) for _, cells in rows]
     forms = [_plain(cells[2]) for _, cells in rows]
     first = offsets[0][0] - max(words.find(forms[0]), 0)
-    mentions = [Given(a - first, b - first, form) for (a, b), form in zip(offsets, forms)]
+    mentions = [
+        Given(a - first, b - first, form) for (a, b), form in zip(offsets, forms)
+    ]
     try:
         # Java counts UTF-16 units; other writers of the format count characters.
         places, _ = place(words, mentions)
     except Misplaced as problem:
-        raise LineProblem(rows[problem.position][0], f"in the sentence, {problem}") from None
+        raise LineProblem(
+            rows[problem.position][0], f"in the sentence, {problem}"
+        ) from None
     text.add("\n" * min(max(first - end, 0), MOST_BETWEEN))
     start, _ = text.add(words)
     for (number, cells), (a, b) in zip(rows, places):
@@ -162,13 +186,21 @@ def _annotations(
 ) -> Iterator[tuple[tuple[object, ...], str, str]]:
     """The mentions of a token: the key of each, its label and its id."""
     if len(cells) <= max(identifier, value):
-        raise LineProblem(number, f"{len(cells)} columns, but the layers have more. {FORM}.")
+        raise LineProblem(
+            number, f"{len(cells)} columns, but the layers have more. {FORM}."
+        )
     if cells[identifier] == "_":
         return
     ids = _values(number, cells[identifier])
-    labels = _values(number, cells[value]) if value >= 0 else [("", mark) for _, mark in ids]
+    labels = (
+        _values(number, cells[value])
+        if value >= 0
+        else [("", mark) for _, mark in ids]
+    )
     if len(ids) != len(labels):
-        raise LineProblem(number, "identifier and value have different numbers of annotations.")
+        raise LineProblem(
+            number, "identifier and value have different numbers of annotations."
+        )
     for place_, ((id_, mark), (label, _)) in enumerate(zip(ids, labels)):
         yield (mark,) if mark else (number, place_), label, WIKIDATA.sub("", id_)
 
@@ -180,8 +212,12 @@ def _values(number: int, cell: str) -> list[tuple[str, str]]:
     while end < len(cell):
         match = CELL.match(cell, end)
         if match is None:
-            raise LineProblem(number, f"{cell!r:.80} has a bracket without a backslash before it.")
-        pairs.append(("" if match[1] in ("*", "_") else _plain(match[1]), match[2] or ""))
+            raise LineProblem(
+                number, f"{cell!r:.80} has a bracket without a backslash before it."
+            )
+        pairs.append(
+            ("" if match[1] in ("*", "_") else _plain(match[1]), match[2] or "")
+        )
         end = match.end()
     return pairs
 

@@ -13,7 +13,13 @@ from typing import Any
 from ...kb.entity import Entity
 from ...kb.importers.common import ImportReport, at_line
 from ...storage.formats import certainty
-from ...storage.lines import PathLike, check_exists, is_storable, line_error, read_lines
+from ...storage.lines import (
+    PathLike,
+    check_exists,
+    is_storable,
+    line_error,
+    read_lines,
+)
 
 # The code of names in all languages.
 ALL = "mul"
@@ -50,7 +56,9 @@ class WikidataReader:
 
     sniff = staticmethod(partial(certainty, pattern=START))
 
-    def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
+    def read(
+        self, path: PathLike, report: ImportReport | None = None
+    ) -> Iterator[Entity]:
         """Yield the items. report: Gets the number of items left out."""
         path = check_exists(path)
         report = report or ImportReport()
@@ -127,9 +135,13 @@ def _entity(
         report.skip("of another type")
         return None
     if names is not None:
-        kinds = list(dict.fromkeys(names[kind] for kind in _classes(item) if names.get(kind)))
+        kinds = list(
+            dict.fromkeys(names[kind] for kind in _classes(item) if names.get(kind))
+        )
     descriptions = _in_languages(item.get("descriptions"), languages)
-    named_otherwise = chain.from_iterable(_in_languages(item.get("aliases"), languages))
+    named_otherwise = chain.from_iterable(
+        _in_languages(item.get("aliases"), languages)
+    )
     title, *further = [name["value"] for name in (*labels, *named_otherwise)]
     description = descriptions[0]["value"] if descriptions else ""
     if not all(map(is_storable, (id_, title, description, *further, *kinds))):

@@ -75,10 +75,14 @@ def batch_by_concept(
         unused = np.array([len(of_concept) for of_concept in groups])
         while unused.any():
             count = min(n_concepts, int((unused > 0).sum()))
-            concepts = rng.choice(len(unused), count, replace=False, p=unused / unused.sum())
+            concepts = rng.choice(
+                len(unused), count, replace=False, p=unused / unused.sum()
+            )
             unused[concepts] -= 1
             chosen = [mention for c in concepts for mention in groups[c][unused[c]]]
-            batch = chain.from_iterable(beside.get(mention, [mention]) for mention in chosen)
+            batch = chain.from_iterable(
+                beside.get(mention, [mention]) for mention in chosen
+            )
             yield examples_of(list(dict.fromkeys(batch)), corpus)
 
     return batches
@@ -91,14 +95,18 @@ def _of_sentences(
     groups: dict[tuple[int, int], list[CorpusMention]] = defaultdict(list)
     for number, of_example in groupby(mentions, lambda mention: mention.example):
         doc = corpus[number].reference
-        with_sentences = doc if doc.has_annotation("SENT_START") else Sentencizer()(doc.copy())
+        with_sentences = (
+            doc if doc.has_annotation("SENT_START") else Sentencizer()(doc.copy())
+        )
         starts = [sentence.start_char for sentence in with_sentences.sents]
         for mention in of_example:
             groups[number, bisect_right(starts, mention.offsets[0])].append(mention)
     return {mention: group for group in groups.values() for mention in group}
 
 
-def _groups(mentions: list[CorpusMention], size: int) -> list[list[list[CorpusMention]]]:
+def _groups(
+    mentions: list[CorpusMention], size: int
+) -> list[list[list[CorpusMention]]]:
     """Divide each concept's mentions at random into groups. The last may be smaller."""
     random.shuffle(mentions)
     by_concept: dict[tuple[str, ...], list[CorpusMention]] = defaultdict(list)
@@ -124,7 +132,9 @@ class InBatchPositives:
     Queries without another mention of their entity are left out.
     """
 
-    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+    def __call__(
+        self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache
+    ) -> np.ndarray:
         same = table.same_entity(mentions_of(queries, table))
         np.fill_diagonal(same, False)
         nodes = np.where(same, queries, -1)
@@ -178,7 +188,9 @@ class MultiSimilarity:
         return pull / self.alpha + push / self.beta
 
 
-def mined_pairs(similarity: Tensor, positive: Tensor, valid: Tensor, margin: float) -> Tensor:
+def mined_pairs(
+    similarity: Tensor, positive: Tensor, valid: Tensor, margin: float
+) -> Tensor:
     """The pair mining of the multi-similarity loss (Wang and others, 2019, §3.2).
 
     RETURNS: (b, n) bool, which targets count. A query without negatives has no positives, and the

@@ -63,7 +63,8 @@ class Fields:
         names = entity.names if self.aliases else entity.names[:1]
         lines = [entity.description, *(entity.types if self.types else ())]
         title, description = (
-            "\n".join(map(_one_line, lines_of_part)) for lines_of_part in (names, lines)
+            "\n".join(map(_one_line, lines_of_part))
+            for lines_of_part in (names, lines)
         )
         return [(title, description)] if title or entity.description else []
 
@@ -153,7 +154,9 @@ class LearnedScale:
     def attach(self, model: Model, number: int) -> None:
         name = NODE.format(number=number)
         if not model.has_ref(name):
-            node: Model = Model(name, _forward, init=_init, params=dict.fromkeys(SCALARS))
+            node: Model = Model(
+                name, _forward, init=_init, params=dict.fromkeys(SCALARS)
+            )
             _init(node)
             model.layers.append(node)
             model.set_ref(name, node)
@@ -180,7 +183,9 @@ def _parameter(node: Model, name: str) -> Tensor:
     parameter = torch.tensor(
         ops.to_numpy(node.get_param(name)), dtype=torch.float64, requires_grad=True
     )
-    parameter.register_hook(lambda grad: node.inc_grad(name, ops.asarray1f(grad.numpy())))
+    parameter.register_hook(
+        lambda grad: node.inc_grad(name, ops.asarray1f(grad.numpy()))
+    )
     return parameter
 
 
@@ -217,7 +222,9 @@ class NegativesOfRounds:
     def __post_init__(self) -> None:
         check_count("negatives.k", self.k, least=1)
 
-    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+    def __call__(
+        self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache
+    ) -> np.ndarray:
         state: Any = cache.kept.get(KEPT, KeptPairs())
         if state.refresh < cache.refreshes:
             nearer = np.stack(nearer_than_gold(self.k, table, cache))
@@ -237,7 +244,9 @@ class PositivesInRounds:
         @misc = "spacy-arbo-el.PositivesInRounds.v1"
     """
 
-    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+    def __call__(
+        self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache
+    ) -> np.ndarray:
         if not cache.refreshes:
             return np.full((len(queries), 1), -1, dtype=np.int64)
         return gold_texts(mentions_of(queries, table), table, cache)[:, None]
@@ -249,7 +258,9 @@ def texts_of(pairs: np.ndarray, mentions: np.ndarray) -> np.ndarray:
     pairs: (2, p) int64, mentions and texts, by mention.
     mentions: (b,) int64.
     """
-    first, last = (np.searchsorted(pairs[0], mentions, side) for side in ("left", "right"))
+    first, last = (
+        np.searchsorted(pairs[0], mentions, side) for side in ("left", "right")
+    )
     counts = last - first
     table = np.full((len(mentions), int(counts.max(initial=0))), -1, dtype=np.int64)
     row = np.repeat(np.arange(len(mentions)), counts)

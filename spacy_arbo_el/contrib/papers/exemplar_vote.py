@@ -61,17 +61,21 @@ class ExemplarVote:
         rows = resized_table(rows, voters.width, -1)
         slices = [slice(start, start + BLOCK) for start in range(0, count, BLOCK)]
         blocks = [
-            self.votes(owners[rows_of_slice], log_odds[rows_of_slice]) for rows_of_slice in slices
+            self.votes(owners[rows_of_slice], log_odds[rows_of_slice])
+            for rows_of_slice in slices
         ]
         votes = np.concatenate(blocks) if blocks else np.zeros(owners.shape)
         # Of equal numbers of votes the first counts, which is that of the likeliest voter.
         chosen = votes.argmax(axis=1)[:, None]
         first, row, logits = (
-            np.take_along_axis(values, chosen, axis=1)[:, 0] for values in (owners, rows, log_odds)
+            np.take_along_axis(values, chosen, axis=1)[:, 0]
+            for values in (owners, rows, log_odds)
         )
         return decide_each(first, logits, row, min_logit)
 
-    def voters(self, neighbours: Neighbours, calibration: Calibration) -> tuple[TopK, np.ndarray]:
+    def voters(
+        self, neighbours: Neighbours, calibration: Calibration
+    ) -> tuple[TopK, np.ndarray]:
         """Entities of each mention's voters, by voters' log-odds.
 
         RETURNS: Positions in the KB (m, k), and the row of each voter in the exemplar store, -1 for
@@ -83,7 +87,9 @@ class ExemplarVote:
         if not self.texts:
             return TopK(entities, log_odds), exemplars.ids
         texts = neighbours.entities.first(self.n_exemplars)
-        log_odds = np.concatenate([log_odds, calibration.logits("entity", texts.scores)], axis=1)
+        log_odds = np.concatenate(
+            [log_odds, calibration.logits("entity", texts.scores)], axis=1
+        )
         # Exemplars before texts where they are equally likely.
         order = np.argsort(-log_odds, axis=1, kind="stable")[:, : self.n_exemplars]
         columns = (
@@ -91,7 +97,9 @@ class ExemplarVote:
             log_odds,
             np.concatenate([exemplars.ids, np.full_like(texts.ids, -1)], axis=1),
         )
-        owners, log_odds, rows = (np.take_along_axis(column, order, axis=1) for column in columns)
+        owners, log_odds, rows = (
+            np.take_along_axis(column, order, axis=1) for column in columns
+        )
         return TopK(owners, log_odds), rows
 
     def votes(self, owners: np.ndarray, log_odds: np.ndarray) -> np.ndarray:

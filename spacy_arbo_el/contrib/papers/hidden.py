@@ -73,10 +73,13 @@ class HiddenDev:
         groups_of = _entities_with_several(dictionary)
         names_found = set(scan.names.tolist())
         occurring = [
-            [g for g in groups if names_found.intersection(g)] for groups in groups_of.values()
+            [g for g in groups if names_found.intersection(g)]
+            for groups in groups_of.values()
         ]
         mentioned = [groups for groups in occurring if groups]
-        _, hidden = _hide(mentioned, int(np.ceil(share * len(mentioned))), generator, names_found)
+        _, hidden = _hide(
+            mentioned, int(np.ceil(share * len(mentioned))), generator, names_found
+        )
         in_text = int(np.isin(scan.names[chosen], hidden).sum())
         ids = {dictionary.names[number].kb_id for number in names_found}
         without = [groups for id_, groups in groups_of.items() if id_ not in ids]
@@ -103,7 +106,9 @@ def without_names(
     for entity in entities:
         lost = keys.get(entity.id)
         if lost is not None:
-            title, *aliases = (name for name in entity.names if key_of(name.strip()) not in lost)
+            title, *aliases = (
+                name for name in entity.names if key_of(name.strip()) not in lost
+            )
             yield replace(entity, title=title, aliases=tuple(aliases))
 
 
@@ -114,7 +119,9 @@ def _entities_with_several(dictionary: Dictionary) -> dict[str, list[list[int]]]
         if name.kb_id is not None:
             groups = groups_of.setdefault(name.kb_id, {})
             groups.setdefault(frozenset(words_of(name.text)), []).append(number)
-    several = {id_: [*groups.values()] for id_, groups in groups_of.items() if len(groups) > 1}
+    several = {
+        id_: [*groups.values()] for id_, groups in groups_of.items() if len(groups) > 1
+    }
     if not several:
         raise PaperMessages.E842()
     return several
@@ -134,19 +141,29 @@ def _hide(
         group too.
     """
     rows = np.sort(generator.permutation(len(entities))[:count])
-    groups = [entities[row][int(generator.integers(len(entities[row])))] for row in rows]
+    groups = [
+        entities[row][int(generator.integers(len(entities[row])))] for row in rows
+    ]
     drawn = [
-        [name for name in group if names_found is None or name in names_found] for group in groups
+        [name for name in group if names_found is None or name in names_found]
+        for group in groups
     ]
     names = [int(generator.choice(group)) for group in drawn]
     second = zip(names[1::2], groups[1::2])
     return names, [
         *names,
-        *(second_name for name, group in second for second_name in group if second_name != name),
+        *(
+            second_name
+            for name, group in second
+            for second_name in group
+            if second_name != name
+        ),
     ]
 
 
-def _bare_docs(nlp: Language, dictionary: Dictionary, numbers: Iterable[int]) -> Iterator[Doc]:
+def _bare_docs(
+    nlp: Language, dictionary: Dictionary, numbers: Iterable[int]
+) -> Iterator[Doc]:
     for number in numbers:
         name = dictionary.names[number]
         doc = nlp.make_doc(name.text)

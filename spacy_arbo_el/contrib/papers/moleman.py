@@ -42,7 +42,9 @@ class NearestMentionPositives:
 
     with_entity: bool = False
 
-    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+    def __call__(
+        self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache
+    ) -> np.ndarray:
         return parents(_nearest_mentions, self.with_entity, queries, table, cache)
 
 
@@ -50,7 +52,9 @@ def _nearest_mentions(
     vectors: np.ndarray, similarity: np.ndarray, offsets: np.ndarray, **kwargs: Any
 ) -> np.ndarray:
     """``graph.gold_parents_1nn`` without entities: the parent is the nearest gold mention."""
-    return graph.gold_parents_1nn(vectors, np.full_like(similarity, -np.inf), offsets, **kwargs)
+    return graph.gold_parents_1nn(
+        vectors, np.full_like(similarity, -np.inf), offsets, **kwargs
+    )
 
 
 @registry.misc("spacy-arbo-el.BothNegatives.v1")
@@ -77,7 +81,9 @@ class BothNegatives:
     first: Negatives
     second: Negatives
 
-    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+    def __call__(
+        self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache
+    ) -> np.ndarray:
         first = self.first(queries, table, cache)
         second = self.second(queries, table, cache)
         repeated = (second[:, :, None] == first[:, None, :]).any(axis=2)
@@ -114,7 +120,9 @@ class NegativesByFrequency:
     def __post_init__(self) -> None:
         check_positive("negatives.ratio", self.ratio)
 
-    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+    def __call__(
+        self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache
+    ) -> np.ndarray:
         nodes = self.negatives(queries, table, cache)
         frequency = table.cluster_sizes
         mean = self.ratio * frequency * (len(queries) / max(table.n_labelled, 1))

@@ -32,7 +32,12 @@ from ...encoders.windows import (
     tokenizer_of,
     whole_passages,
 )
-from ...encoders.word_pieces import END_PLACE, START_PLACE, WordPieces, WordPieceTokenizer
+from ...encoders.word_pieces import (
+    END_PLACE,
+    START_PLACE,
+    WordPieces,
+    WordPieceTokenizer,
+)
 from .errors import PaperMessages
 
 # Share of a long document's passage that is kept as context on each side. Mentions in the context
@@ -68,20 +73,28 @@ class PassageReader:
         return f"texts of {self.text_size} word pieces"
 
     def read_mentions(
-        self, model: Model, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
+        self,
+        model: Model,
+        texts: Sequence[str],
+        text_of: np.ndarray,
+        offsets: np.ndarray,
     ) -> SpanInputs:
         """Passages of documents, see ``document_passages``; ``model`` is the tower."""
         tokenizer = tokenizer_of(model, self.size)
         limits = self.size, self.max_mentions, self.markers
         return document_passages(tokenizer, *limits, texts, text_of, offsets)
 
-    def read_passages(self, model: Model, texts: Sequence[str], size: int) -> SpanInputs:
+    def read_passages(
+        self, model: Model, texts: Sequence[str], size: int
+    ) -> SpanInputs:
         """Read whole texts. See ``whole_passages``. ``model`` is the tower."""
         return whole_passages(model, texts, size)
 
     def read_texts(self, model: Model, texts: Sequence[Text]) -> SpanInputs:
         """Read one passage for each text. See ``entity_passages``. ``model`` is the tower."""
-        return entity_passages(tokenizer_of(model, self.text_size), self.text_size, texts)
+        return entity_passages(
+            tokenizer_of(model, self.text_size), self.text_size, texts
+        )
 
 
 @registry.architectures("spacy-arbo-el.DocumentEncoder.v1")
@@ -162,11 +175,15 @@ def document_passages(
         return SpanInputs.empty()
     pieces, _, low, high = locate_mentions(tokenizer, texts, text_of, offsets)
     if markers:
-        pieces, low, high = with_markers(tokenizer.specials, pieces, text_of, low, high)
+        pieces, low, high = with_markers(
+            tokenizer.specials, pieces, text_of, low, high
+        )
     ids, bounds = pieces
 
     budget = size - 2
-    passage, begin, end = _passages_of(text_of, low, high, bounds, budget, max_mentions)
+    passage, begin, end = _passages_of(
+        text_of, low, high, bounds, budget, max_mentions
+    )
     # A mention that is too long is alone in its passage, which is the mention itself.
     tail = np.where(end - begin > budget, budget // 2, 0)
     head = np.minimum(end - begin, budget) - tail
@@ -290,7 +307,9 @@ def _passages(
     context = int(budget * CONTEXT_SHARE)
     # Text that no mention needs as its context separates passages.
     reach = np.maximum.accumulate(high[mentions])
-    gaps = np.append(np.flatnonzero(low[mentions[1:]] - reach[:-1] > 2 * context) + 1, len(reach))
+    gaps = np.append(
+        np.flatnonzero(low[mentions[1:]] - reach[:-1] > 2 * context) + 1, len(reach)
+    )
     at = 0
     while at < len(mentions):
         gap = int(gaps[np.searchsorted(gaps, at, side="right")])

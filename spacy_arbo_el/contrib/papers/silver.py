@@ -138,13 +138,17 @@ class Scan:
             self._names.extend(hit.name for hit in visible_hits)
             n_docs += 1
             copy = copied(doc, None)
-            copy.ents = [_entity(copy, *hit[:2], names[hit.name]) for hit in visible_hits]
+            copy.ents = [
+                _entity(copy, *hit[:2], names[hit.name]) for hit in visible_hits
+            ]
             yield copy
         if not n_docs:
             details = {"docs": f"{n_read:,}", "names": f"{len(names):,}"}
             raise PaperMessages.E841(**details)
 
-    def write(self, output: Path, chosen: np.ndarray, more: Iterable[Doc] = ()) -> None:
+    def write(
+        self, output: Path, chosen: np.ndarray, more: Iterable[Doc] = ()
+    ) -> None:
         """Write the documents that have some of the chosen mentions.
 
         chosen: (n,) bool, which mentions are chosen.
@@ -169,7 +173,9 @@ class Scan:
             **self.left_out,
         }
         most = Counter(self._names).most_common(FREQUENT)
-        return SilverReport(counts, [(names[name].text, count) for name, count in most])
+        return SilverReport(
+            counts, [(names[name].text, count) for name, count in most]
+        )
 
 
 def _entity(doc: Doc, start: int, end: int, name: Name) -> Span:

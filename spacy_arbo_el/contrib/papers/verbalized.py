@@ -62,7 +62,9 @@ class OverDistances:
         if least < -SLIGHTLY_ABOVE:
             raise PaperMessages.E616(largest=-least)
         distances = (squares.clamp_min(0.0) + SMALLEST_SQUARE).sqrt()
-        return self.loss(self.loss.offset - self.loss.scale * distances, positive, valid)
+        return self.loss(
+            self.loss.offset - self.loss.scale * distances, positive, valid
+        )
 
 
 @registry.misc("spacy-arbo-el.NegativesWithinBudget.v1")
@@ -92,7 +94,9 @@ class NegativesWithinBudget:
     def __post_init__(self) -> None:
         check_count("negatives.word_pieces", self.word_pieces, least=1)
 
-    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+    def __call__(
+        self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache
+    ) -> np.ndarray:
         nodes = self.negatives(queries, table, cache)
         if not table.is_text(nodes).all():
             raise PaperMessages.E617()
@@ -100,6 +104,8 @@ class NegativesWithinBudget:
         texts, first = np.unique(nodes.T.ravel(), return_index=True)
         column = first[texts >= 0] // max(len(nodes), 1)
         lengths = table.text_lengths[texts[texts >= 0]]
-        cost = np.cumsum(np.bincount(column, weights=lengths, minlength=nodes.shape[1]))
+        cost = np.cumsum(
+            np.bincount(column, weights=lengths, minlength=nodes.shape[1])
+        )
         affordable = int(np.searchsorted(cost, self.word_pieces, side="right"))
         return nodes[:, : max(affordable, 1)]

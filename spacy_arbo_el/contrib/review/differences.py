@@ -25,7 +25,18 @@ Key = tuple[str, int, int, str]
 CHANGED = "changed"
 APPEARED = "appeared"
 WENT = "went"
-COLUMNS = ("kind", "document", "start", "end", "text", "before", "after", "was", "is", "reason")
+COLUMNS = (
+    "kind",
+    "document",
+    "start",
+    "end",
+    "text",
+    "before",
+    "after",
+    "was",
+    "is",
+    "reason",
+)
 
 
 @dataclass(frozen=True)
@@ -74,11 +85,23 @@ class Difference:
         document, start, end, _ = self.key
         linked = self.after or self.before
         assert linked is not None
-        names = [link.name if link is not None else "" for link in (self.before, self.after)]
-        scores = [
-            round(link.score, 4) if link is not None else "" for link in (self.before, self.after)
+        names = [
+            link.name if link is not None else "" for link in (self.before, self.after)
         ]
-        values = (self.kind, document, start, end, linked.text, *names, *scores, self.reason)
+        scores = [
+            round(link.score, 4) if link is not None else ""
+            for link in (self.before, self.after)
+        ]
+        values = (
+            self.kind,
+            document,
+            start,
+            end,
+            linked.text,
+            *names,
+            *scores,
+            self.reason,
+        )
         return dict(zip(COLUMNS, values))
 
 
@@ -88,7 +111,9 @@ def read_links(path: Path) -> dict[Key, Linked]:
     Raises ValueError for anything else.
     """
     check_exists(path, "Give an output of arbo link.")
-    rows = (row for file in _files(path) for row in _READERS[file.suffix.lower()](file))
+    rows = (
+        row for file in _files(path) for row in _READERS[file.suffix.lower()](file)
+    )
     try:
         return by_mention(rows)
     except (KeyError, TypeError):
@@ -166,7 +191,9 @@ def differences(
     for key in sorted({*before, *after}):
         was = before.get(key)
         now = after.get(key)
-        first, second = (link.kb_id if link is not None else NIL for link in (was, now))
+        first, second = (
+            link.kb_id if link is not None else NIL for link in (was, now)
+        )
         if first == second:
             continue
         kind = APPEARED if first == NIL else WENT if second == NIL else CHANGED

@@ -4,7 +4,9 @@ from ...base.errors import Message
 
 
 class ReviewMessages:
-    E793 = Message("there is no decision {value!r}. Choose one of: {choices}, or leave it empty.")
+    E793 = Message(
+        "there is no decision {value!r}. Choose one of: {choices}, or leave it empty."
+    )
     E848 = Message(
         "{path} is no output of arbo link: it must be a .csv, .jsonl, .spacy or .parquet file, or "
         "a folder of these."
@@ -22,7 +24,9 @@ class ReviewMessages:
         "away, or delete these lines."
     )
     E915 = Message("{name} can't be {value!r}.")
-    E916 = Message("This review is read-only. To decide, start the server without --read-only.")
+    E916 = Message(
+        "This review is read-only. To decide, start the server without --read-only."
+    )
     E917 = Message(
         "{path} has {count} decisions, begun at {at}, on another pipeline than {model} is now, or "
         "on another state of it. To make them on this one: python -m spacy arbo serve {model} "
@@ -34,7 +38,9 @@ class ReviewMessages:
     E919 = Message(
         "The token has fewer than {least} characters. Take a random one: openssl rand -hex 16"
     )
-    E920 = Message("Nothing is chosen, or one thing twice. Choose what the decision is on.")
+    E920 = Message(
+        "Nothing is chosen, or one thing twice. Choose what the decision is on."
+    )
     E921 = Message(
         "{id} is {became}: it is not open any more, or it never was. Look at the queue, or at "
         "History."

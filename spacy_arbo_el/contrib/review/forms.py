@@ -53,8 +53,12 @@ class Form:
         for name in ("ids", "others"):
             boxes = [box.rpartition(AT) for box in values.get(name, ())]
             if name in values:
-                values[name] = [entity_id or version for entity_id, _, version in boxes]
-                seen.update((entity_id, version) for entity_id, at, version in boxes if at)
+                values[name] = [
+                    entity_id or version for entity_id, _, version in boxes
+                ]
+                seen.update(
+                    (entity_id, version) for entity_id, at, version in boxes if at
+                )
         version, row = (_read(name, form)[1] for name in ("version", "n"))
         shown_id = values.get("id", _read("key", form)[1])
         if action in ("kb_add", "kb_update"):
@@ -72,4 +76,6 @@ def _read(field: str, form: Mapping[str, list[str]]) -> Any:
     if kind == "*":
         return name, [value for value in values if value]
     lines = re.split(r"[,\n]" if kind == "," else r"\n", values[0])
-    return name, [p.strip() for p in lines if p.strip()] if kind in ",|" else values[0].strip()
+    return name, [p.strip() for p in lines if p.strip()] if kind in ",|" else values[
+        0
+    ].strip()

@@ -78,7 +78,9 @@ class LinkReview:
         self.linker = linker
         self.docs = list(docs)
         self._doc_of = {text_fingerprint(doc.text): doc for doc in self.docs}
-        self.texts = {fingerprint: doc.text for fingerprint, doc in self._doc_of.items()}
+        self.texts = {
+            fingerprint: doc.text for fingerprint, doc in self._doc_of.items()
+        }
         self._kept = EncodingCache()
         # The mentions that a decision on one holds for.
         self._covered: dict[tuple[CorrectionKey, str], set[CorrectionKey]] = {}
@@ -102,11 +104,17 @@ class LinkReview:
         """The mentions that nobody has decided on, small margins and frequent new forms first."""
         decided = self._decided(review)
         closed = review.closed()
-        decided_forms = {row.text for row in self.rows if row.place in decided or row.key in closed}
+        decided_forms = {
+            row.text for row in self.rows if row.place in decided or row.key in closed
+        }
         within = [r for r in self.rows if filters.low <= r.link.score <= filters.high]
         open_rows = [row for row in within if row.place not in decided]
         rows = [row for row in open_rows if row.key not in closed]
-        rows.sort(key=lambda row: (row.margin - 1) * (row.count, 1)[row.text in decided_forms])
+        rows.sort(
+            key=lambda row: (
+                (row.margin - 1) * (row.count, 1)[row.text in decided_forms]
+            )
+        )
         first_of = {row.question: row for row in reversed(rows)}
         return [row for row in rows if row is first_of[row.question]]
 
@@ -118,7 +126,9 @@ class LinkReview:
                 place = (*entry["key"], entry["label"])
                 question = place, entry["kb_id"]
                 if place in self._row_of and question not in self._covered:
-                    self._covered[question] = self.covered(self._row_of[place], entry["kb_id"])
+                    self._covered[question] = self.covered(
+                        self._row_of[place], entry["kb_id"]
+                    )
                 decided |= self._covered.get(question, {place})
         return decided
 
@@ -149,7 +159,9 @@ class LinkReview:
         spans = self.linker.mentions.getter(doc)
         same = [span for span in spans if offsets_of_span(span) == key[1:]]
         same.sort(key=lambda span: span.label_ != label)
-        return next(iter(same), None) or doc.char_span(*key[1:], alignment_mode="expand")
+        return next(iter(same), None) or doc.char_span(
+            *key[1:], alignment_mode="expand"
+        )
 
     def covered(self, row: LinkRow, kb_id: str) -> set[CorrectionKey]:
         """Find the mentions that a decision on one would hold for, itself among them."""
@@ -157,7 +169,9 @@ class LinkReview:
         if span is None or (kb_id != NIL and kb_id not in self.linker.kb):
             return {row.place}
         form = row.text.casefold()
-        with_form = dict.fromkeys(r.key[0] for r in self.rows if r.text.casefold() == form)
+        with_form = dict.fromkeys(
+            r.key[0] for r in self.rows if r.text.casefold() == form
+        )
         docs = [self._doc_of[fingerprint] for fingerprint in with_form]
         spans = self.linker.feedback.covered(span, docs, kb_id, self._kept)
         return {row.place, *map(correction_key, spans)}
@@ -166,14 +180,26 @@ class LinkReview:
         """Journal entry of a decision on a mention."""
         span = self.span(row.key, row.label)
         fingerprint, start, end = row.key
-        verdict = "confirm" if kb_id == row.link.kb_id else "nil" if kb_id == NIL else "correct"
-        verdict_values = {"kb_id": kb_id, "verdict": verdict, "label": span.label_ if span else ""}
+        verdict = (
+            "confirm"
+            if kb_id == row.link.kb_id
+            else "nil"
+            if kb_id == NIL
+            else "correct"
+        )
+        verdict_values = {
+            "kb_id": kb_id,
+            "verdict": verdict,
+            "label": span.label_ if span else "",
+        }
         document = document_id(self._doc_of[fingerprint])
         place = {"text": self.texts[fingerprint], "start": start, "end": end}
         return {"key": list(row.key), "document": document, **place, **verdict_values}
 
 
-def gold_docs(linker: ArboLinker, docs: Iterable[Doc], entries: Sequence[Entry]) -> list[Doc]:
+def gold_docs(
+    linker: ArboLinker, docs: Iterable[Doc], entries: Sequence[Entry]
+) -> list[Doc]:
     """Documents whose mentions were decided on. Those without any are left out."""
     marks_of: dict[str, dict[tuple[int, int, str], str]] = {}
     getter = linker.mentions.getter
@@ -187,12 +213,16 @@ def gold_docs(linker: ArboLinker, docs: Iterable[Doc], entries: Sequence[Entry])
     for entry in entries:
         if entry["action"] == "learn":
             fingerprint, start, end = entry["key"]
-            marks_of.setdefault(fingerprint, {})[start, end, entry["label"]] = entry["kb_id"]
+            marks_of.setdefault(fingerprint, {})[start, end, entry["label"]] = entry[
+                "kb_id"
+            ]
     for doc in docs:
         marks = marks_of.get(text_fingerprint(doc.text), {}).items()
         gold = unlinked(doc, mentions=False)
         found_spans = [
-            gold.char_span(start, end, label or LABEL, kb_id=kb_id, alignment_mode="expand")
+            gold.char_span(
+                start, end, label or LABEL, kb_id=kb_id, alignment_mode="expand"
+            )
             for (start, end, label), kb_id in marks
         ]
         spans = list(filter(None, found_spans))
@@ -209,6 +239,8 @@ def exported(name: str, review: Review, links: LinkReview | None) -> bytes:
         write_csv(review.linker.kb, file, is_marked=True)
         return file.getvalue()
     if name != GOLD or links is None:
-        return "".join(f"{json.dumps(entry)}\n" for entry in review.standing).encode("ascii")
+        return "".join(f"{json.dumps(entry)}\n" for entry in review.standing).encode(
+            "ascii"
+        )
     docs = gold_docs(review.linker, links.docs, review.standing)
     return DocBin(docs=docs, store_user_data=True).to_bytes()

@@ -6,7 +6,12 @@ import numpy as np
 from spacy.language import Language
 
 from ...base.arrays import unit
-from ...discovery.entities import NearestEntity, NewEntity, most_probable, nearest_entities
+from ...discovery.entities import (
+    NearestEntity,
+    NewEntity,
+    most_probable,
+    nearest_entities,
+)
 from ...discovery.new_entities import NewEntities
 from ...discovery.store import Unlinked
 from ...linker import ArboLinker
@@ -44,7 +49,9 @@ class Near:
             mentions = self.new.rows.take(rows)
         with self.linker.datastore.reading():
             ranked = self.linker.stages.rank_encoded(self._batch(mentions))
-            return most_probable(nearest_entities(ranked.ranking.candidates, self.linker.kb))
+            return most_probable(
+                nearest_entities(ranked.ranking.candidates, self.linker.kb)
+            )
 
     def by_distance(self, entity: NewEntity) -> list[tuple[MentionRecord, float]]:
         """Mentions of a new entity by similarity to the central. Each with its cosine; the
@@ -69,7 +76,9 @@ class Near:
             numbers = new.clusters.numbers
             is_other = (numbers != numbers[row]) & ~new.clusters.closed()[numbers]
             other_rows = np.flatnonzero(is_other)
-            order = np.argsort(-(vectors @ vectors[row])[other_rows], kind="stable")[:COMPARED]
+            order = np.argsort(-(vectors @ vectors[row])[other_rows], kind="stable")[
+                :COMPARED
+            ]
             nearest = dict.fromkeys(numbers[other_rows[order]].tolist())
             return [new.clusters.ids[number] for number in nearest]
 
@@ -84,10 +93,15 @@ class Near:
         entity = linker.kb.get(kb_id)
         store = linker.exemplars
         exemplar_rows = [
-            i for i, record in enumerate(store.records) if entity.id in self.entities_of(record)
+            i
+            for i, record in enumerate(store.records)
+            if entity.id in self.entities_of(record)
         ]
         vectors = np.vstack(
-            [linker.kb.vectors.of_entity(entity.id)[None], store.vectors[exemplar_rows]]
+            [
+                linker.kb.vectors.of_entity(entity.id)[None],
+                store.vectors[exemplar_rows],
+            ]
         )
         with new.lock:
             best = (new.rows.vectors @ vectors.T).max(axis=1)
@@ -100,7 +114,9 @@ class Near:
         with linker.datastore.reading():
             ranked = linker.stages.rank_encoded(self._batch(mentions))
             decided = linker.stages.decide(ranked, linker.threshold)
-            relinked = np.flatnonzero(decided.entities == linker.kb.entities.position(entity.id))
+            relinked = np.flatnonzero(
+                decided.entities == linker.kb.entities.position(entity.id)
+            )
         return [ids[i] for i in relinked.tolist()]
 
     def entities_of(self, record: MentionRecord) -> list[str]:
@@ -109,7 +125,14 @@ class Near:
         return [kb.get(kb_id).id if kb_id in kb else kb_id for kb_id in record.kb_ids]
 
     def _batch(self, mentions: Unlinked) -> MentionBatch:
-        labels = [self.nlp.vocab.strings.add(record.label) for record in mentions.records]
+        labels = [
+            self.nlp.vocab.strings.add(record.label) for record in mentions.records
+        ]
         count = len(mentions)
-        arrays = np.arange(count), np.array(labels, dtype=np.uint64), count, mentions.vectors
+        arrays = (
+            np.arange(count),
+            np.array(labels, dtype=np.uint64),
+            count,
+            mentions.vectors,
+        )
         return MentionBatch(list(mentions.records), mentions.inputs, *arrays)

@@ -40,17 +40,30 @@ class QueueRow:
     is_listed: bool
 
     @classmethod
-    def of(cls, entity: NewEntity, threshold: float, types: Collection[str]) -> "QueueRow":
-        probabilities = [nearest_entity.probability for nearest_entity in entity.nearest[:2]]
+    def of(
+        cls, entity: NewEntity, threshold: float, types: Collection[str]
+    ) -> "QueueRow":
+        probabilities = [
+            nearest_entity.probability for nearest_entity in entity.nearest[:2]
+        ]
         first, second = [*probabilities, 0.0, 0.0][:2]
         closeness = 1 - abs(first - threshold) / max(threshold, 1 - threshold)
-        margin = min(1.0, first / threshold if threshold else 1.0) * (1 - (first - second))
+        margin = min(1.0, first / threshold if threshold else 1.0) * (
+            1 - (first - second)
+        )
         looseness = min(max(1 - entity.cohesion, 0.0), 1.0)
         doubt = looseness + (closeness + margin if entity.nearest else 0.0)
         labels = [record.label for record in entity.members]
         label = max(dict.fromkeys(labels), key=labels.count)
         best = entity.nearest[0] if entity.nearest else NearestEntity("", "", 0.0)
-        values = entity.id, entity.name, label, len(labels), entity.cohesion, best.title
+        values = (
+            entity.id,
+            entity.name,
+            label,
+            len(labels),
+            entity.cohesion,
+            best.title,
+        )
         is_listed = not types or label in types
         version = version_of(entity)
         return cls(*values, first, round(doubt / 3, 4), best.kb_id, version, is_listed)
@@ -62,12 +75,18 @@ def version_of(entity: NewEntity | Entity) -> str:
         content = repr(sorted(entity.to_dict().items()))
     else:
         content = repr(sorted(record.key for record in entity.members))
-    return hashlib.blake2b(content.encode("utf8", "replace"), digest_size=6).hexdigest()
+    return hashlib.blake2b(
+        content.encode("utf8", "replace"), digest_size=6
+    ).hexdigest()
 
 
 SORTS: dict[str, Callable[[QueueRow], tuple]] = {
     # First what the list has the like of: of persons and places a list of firms lacks most.
-    "doubt": lambda row: (not row.is_listed, -row.mentions * (row.doubt + LEAST_DOUBT), row.id),
+    "doubt": lambda row: (
+        not row.is_listed,
+        -row.mentions * (row.doubt + LEAST_DOUBT),
+        row.id,
+    ),
     "mentions": lambda row: (-row.mentions, row.id),
     "probability": lambda row: (-row.probability, row.id),
     "cohesion": lambda row: (row.cohesion, row.id),
@@ -133,7 +152,9 @@ class Queue:
     types: Those of the list's entities.
     """
 
-    def __init__(self, new_entities: Callable[[], NewEntities], types: Collection[str]) -> None:
+    def __init__(
+        self, new_entities: Callable[[], NewEntities], types: Collection[str]
+    ) -> None:
         self._new = new_entities
         self._types = types
         new = self._new()
@@ -158,9 +179,13 @@ class Queue:
             self.rows[row.id] = row
             insort(self._order, SORTS["doubt"](row))
 
-    def select(self, filters: Filters, skipped: set[str], flagged: set[str]) -> list[QueueRow]:
+    def select(
+        self, filters: Filters, skipped: set[str], flagged: set[str]
+    ) -> list[QueueRow]:
         """The rows that pass the filters, in their order."""
-        chosen = {"skipped": skipped, "flagged": flagged}.get(filters.state, self.rows.keys())
+        chosen = {"skipped": skipped, "flagged": flagged}.get(
+            filters.state, self.rows.keys()
+        )
         left_out = skipped if filters.state == "open" else ()
         ids = (i for *_, i in self._order if i in chosen and i not in left_out)
         rows = [self.rows[entity_id] for entity_id in ids]
@@ -175,7 +200,9 @@ class Queue:
                 and filters.low <= row.probability <= filters.high
                 and (text in row.name.casefold() or text in row.id.casefold())
             ]
-        return rows if filters.sort == "doubt" else sorted(rows, key=SORTS[filters.sort])
+        return (
+            rows if filters.sort == "doubt" else sorted(rows, key=SORTS[filters.sort])
+        )
 
     def _with_mentions(self, filters: Filters) -> set[str] | None:
         """The ids of new entities with a matching label, document or near entity; None for all."""
@@ -192,7 +219,10 @@ class Queue:
                 and filters.document in ("", record.document, record.key[0])
                 and (
                     not filters.near
-                    or any(nearest_entity.kb_id == filters.near for nearest_entity in nearest)
+                    or any(
+                        nearest_entity.kb_id == filters.near
+                        for nearest_entity in nearest
+                    )
                 )
             }
             return {new.clusters.ids[number] for number in matching_numbers}

@@ -49,7 +49,9 @@ class Review:
         self.linker = self.deciding.linker
         self.near = Near(nlp, self.linker)
         saved = srsly.read_json(model / "meta.json").get(META) or {}
-        self._saved = saved["entries"] if saved.get("journal") == self.journal.id != "" else 0
+        self._saved = (
+            saved["entries"] if saved.get("journal") == self.journal.id != "" else 0
+        )
         self._save = save or partial(save_pipeline, path=model)
         self.saved = False
         # One decision at a time; and what the pages show, which waits for no save.
@@ -94,7 +96,9 @@ class Review:
                 self._note(entry)
             return entry
 
-    def _check(self, action: str, seen: Mapping[str, str], more: dict[str, Any]) -> None:
+    def _check(
+        self, action: str, seen: Mapping[str, str], more: dict[str, Any]
+    ) -> None:
         """Refuse a decision that means nothing or saw something else."""
         ids = clusters_of({"action": action, **more})
         for entity_id in ids:
@@ -111,16 +115,24 @@ class Review:
         if name in self.queue.rows:
             return
         now = self.new.resolve(name) if name in self.new.clusters else None
-        became = "unknown" if now is None else f"now {now}" if now else "rejected by now"
+        became = (
+            "unknown" if now is None else f"now {now}" if now else "rejected by now"
+        )
         raise ReviewMessages.E921(id=name, became=became)
 
     def version(self, action: str, name: str) -> str:
         """The version of what a decision is on. KeyError where it is not there."""
         if action == "learn":
             learned = (e for e in self.standing if e["action"] == "learn")
-            last = [e["n"] for e in learned if mention_name((*e["key"], e["label"])) == name]
+            last = [
+                e["n"]
+                for e in learned
+                if mention_name((*e["key"], e["label"])) == name
+            ]
             return str(last[-1]) if last else "-"
-        return version_of(self.linker.kb.get(name) if action[:3] == "kb_" else self.new[name])
+        return version_of(
+            self.linker.kb.get(name) if action[:3] == "kb_" else self.new[name]
+        )
 
     def undo(self, by: str, number: int | None = None) -> Entry:
         """Take back a decision. RETURNS: Its entry.
@@ -152,10 +164,16 @@ class Review:
         journal.
         """
         with self.lock:
-            self.queue.update(clusters_of({"action": "flag", **entry}) if entry else ())
+            self.queue.update(
+                clusters_of({"action": "flag", **entry}) if entry else ()
+            )
             self.standing = self.journal.log.standing()
-            self.skipped = {entry["id"] for entry in self.standing if entry["action"] == "skip"}
-            flags = {e["id"]: e["comment"] for e in self.standing if e["action"] == "flag"}
+            self.skipped = {
+                entry["id"] for entry in self.standing if entry["action"] == "skip"
+            }
+            flags = {
+                e["id"]: e["comment"] for e in self.standing if e["action"] == "flag"
+            }
             self.flags = {name: comment for name, comment in flags.items() if comment}
             made = [entry for entry in self.standing if entry["action"] not in NOTES]
             self.decided = sum(len(entry.get("ids", "1")) for entry in made)
@@ -198,16 +216,20 @@ class Review:
         kb = self.linker.kb
         text = text.strip()
         entities = (
-            [*([kb.get(text)] if text in kb else []), *kb.search(text, count)] if text else []
+            [*([kb.get(text)] if text in kb else []), *kb.search(text, count)]
+            if text
+            else []
         )
         return list({entity.id: entity for entity in entities}.values())[:count]
 
     def similar(self, entity: NewEntity) -> list[QueueRow]:
         """Clusters with mentions most similar to the central one."""
         ids = self.near.similar(entity)
-        return [self.queue.rows[entity_id] for entity_id in ids if entity_id in self.queue.rows][
-            :SIMILAR
-        ]
+        return [
+            self.queue.rows[entity_id]
+            for entity_id in ids
+            if entity_id in self.queue.rows
+        ][:SIMILAR]
 
     def effect(self, kb_id: str) -> tuple[int, list[QueueRow]]:
         """Count mentions that an entity now attracts, with their clusters."""
@@ -219,7 +241,9 @@ class Review:
         """The entry of a number in an address, if any."""
         is_number = number and number.isdecimal() and len(number) < 10
         return (
-            self.journal.log.entries[int(number) : int(number) + 1] if number and is_number else []
+            self.journal.log.entries[int(number) : int(number) + 1]
+            if number and is_number
+            else []
         )
 
     def place(self, entry: Entry) -> tuple[str, ...]:
@@ -229,7 +253,12 @@ class Review:
                 return "/cluster", entity_id
         ids = [entry.get("kb_id", ""), *entry.get("changed", ())]
         return next(
-            (("/kb/entity", entity_id) for entity_id in ids if entity_id in self.linker.kb), ()
+            (
+                ("/kb/entity", entity_id)
+                for entity_id in ids
+                if entity_id in self.linker.kb
+            ),
+            (),
         )
 
     def accepted(self, key: MentionKey) -> str:
@@ -244,7 +273,11 @@ class Review:
         new = self.new
         with new.lock:
             closed = new.clusters.closed()[new.clusters.numbers].tolist()
-            return {record.key for record, is_closed in zip(new.rows.records, closed) if is_closed}
+            return {
+                record.key
+                for record, is_closed in zip(new.rows.records, closed)
+                if is_closed
+            }
 
 
 def mention_name(key: CorrectionKey) -> str:

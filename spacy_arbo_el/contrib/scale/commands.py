@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from .job import Job
     from .on_ray import RaySettings
 
-SHARDS = Opt(..., "--output", "-o", help="Folder of the shards; the same command resumes")
+SHARDS = Opt(
+    ..., "--output", "-o", help="Folder of the shards; the same command resumes"
+)
 FORMAT = Opt("parquet", "--format", help="Of the links: parquet, jsonl or spacy")
 ONE_GRAPH = Opt(False, "--one-graph", help="Link all documents in one graph")
 PART = Opt("", "--part", help="Only a part of the shards, such as 3/16")
@@ -32,11 +34,17 @@ RAY = Opt(
     "address of a cluster",
 )
 WORKERS = Opt(1, "--workers", help="Number of Ray workers")
-CPUS = Opt(1, "--cpus-per-worker", help="CPUs of each worker, which has as many threads")
-GPUS = Opt(0.0, "--gpus-per-worker", help="GPUs of each worker; 0.5 for two workers on one")
+CPUS = Opt(
+    1, "--cpus-per-worker", help="CPUs of each worker, which has as many threads"
+)
+GPUS = Opt(
+    0.0, "--gpus-per-worker", help="GPUs of each worker; 0.5 for two workers on one"
+)
 OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 
-commands = typer.Typer(name="scale", help="Link millions of documents.", no_args_is_help=True)
+commands = typer.Typer(
+    name="scale", help="Link millions of documents.", no_args_is_help=True
+)
 add_on = typer.Typer()
 add_on.add_typer(commands)
 
@@ -106,7 +114,10 @@ def discover_command(
     from .runs import discover_in_shards
 
     overrides = config_overrides(ctx)
-    with user_errors(), nullcontext() if keep is None else changing_pipeline(keep) as owner:
+    with (
+        user_errors(),
+        nullcontext() if keep is None else changing_pipeline(keep) as owner,
+    ):
         files = NewFiles(output, min_mentions)
         settings = ray_settings(ray, workers, cpus_per_worker, gpus_per_worker, code)
         options = {"one_graph": True, "format": "jsonl", "size": shard}

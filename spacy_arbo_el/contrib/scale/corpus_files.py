@@ -15,7 +15,12 @@ import numpy as np
 
 from ...base.arrays import OnAccess, offsets_of, resized_table
 from ...linking.corpus import CorpusDecisions
-from ...linking.corpus_mentions import CorpusMentions, CorpusPart, canonical_order, numbered
+from ...linking.corpus_mentions import (
+    CorpusMentions,
+    CorpusPart,
+    canonical_order,
+    numbered,
+)
 from ...mentions.record import MentionRecord
 from ...ranking.decisions import Decisions, Step
 from ...retrieval.index.approximate import read_index
@@ -28,7 +33,9 @@ from .part_files import arrays_of, mentions_of, pack_records, packed_records
 
 # Gives the parts of a corpus, in the order in which their documents were read, anew each time.
 ReadParts = Callable[[], Iterable[CorpusPart]]
-FOLDER = FolderKind("values of a corpus", lambda folder: r"[a-z_]+\.(npy|bin|json|faiss)")
+FOLDER = FolderKind(
+    "values of a corpus", lambda folder: r"[a-z_]+\.(npy|bin|json|faiss)"
+)
 RECORDS = "records.bin"
 COVERAGE = "coverage.json"
 # Arrays of word pieces and passages, which stay in the order in which documents were read.
@@ -55,7 +62,9 @@ _TABLES = frozenset(
 
 def mapped_array(folder: Path, name: str) -> np.ndarray:
     """An array of a folder, mapped. Changes would stay in memory."""
-    return np.asarray(np.load(folder / f"{name}.npy", mmap_mode="c", allow_pickle=False))
+    return np.asarray(
+        np.load(folder / f"{name}.npy", mmap_mode="c", allow_pickle=False)
+    )
 
 
 def write_mentions(folder: Path, read: ReadParts) -> None:
@@ -82,9 +91,15 @@ def read_mentions(folder: Path) -> CorpusMentions:
     return CorpusMentions(places, mapped("documents"), *mentions)
 
 
-def _records(folder: Path, starts: np.ndarray, stops: np.ndarray) -> OnAccess[MentionRecord]:
+def _records(
+    folder: Path, starts: np.ndarray, stops: np.ndarray
+) -> OnAccess[MentionRecord]:
     # An empty file cannot be mapped.
-    data = np.memmap(folder / RECORDS, mode="r") if len(starts) else np.zeros(0, dtype=np.uint8)
+    data = (
+        np.memmap(folder / RECORDS, mode="r")
+        if len(starts)
+        else np.zeros(0, dtype=np.uint8)
+    )
     return packed_records(np.asarray(data), starts, stops)
 
 
@@ -117,7 +132,9 @@ class _Layout:
         self._row_of = np.empty(len(rows), dtype=np.int64)
         self._row_of[rows] = np.arange(len(rows))
         np.save(folder / "metric.npy", np.array(metric), allow_pickle=False)
-        self._save("places", np.array([(p.start, p.stop) for p in places]).reshape(-1, 2))
+        self._save(
+            "places", np.array([(p.start, p.stop) for p in places]).reshape(-1, 2)
+        )
         self._save("record_starts", bounds[:-1][rows])
         self._save("record_stops", bounds[1:][rows])
 
@@ -203,12 +220,16 @@ def read_search(folder: Path, vectors: np.ndarray) -> CorpusSearch:
     similarity = of_prepared(details["metric"], details["normalize"])
     if not details["cells"]:
         rows = np.load(folder / ROWS, allow_pickle=False)
-        return CorpusSearch(vectors, details["count"], AllPairs.over(vectors, rows, similarity))
+        return CorpusSearch(
+            vectors, details["count"], AllPairs.over(vectors, rows, similarity)
+        )
     index = read_index(folder / CELLS, faiss.IO_FLAG_MMAP if MAPS_CELLS else 0)
     if MAPS_CELLS:
         # FAISS would read ahead with 32 threads for each search.
         faiss.downcast_InvertedLists(index.invlists).prefetch_nthread = 0
-    return CorpusSearch(vectors, details["count"], Cells.over(vectors, similarity, index))
+    return CorpusSearch(
+        vectors, details["count"], Cells.over(vectors, similarity, index)
+    )
 
 
 def of_prepared(metric: str, normalize: bool) -> Similarity:
@@ -225,9 +246,13 @@ def write_decisions(folder: Path, decided: CorpusDecisions) -> None:
     number_of: dict[str, int] = {"": -1}
     for id_ in decided.cluster_ids:
         number_of.setdefault(id_, len(number_of) - 1)
-    numbers = np.fromiter((number_of[id_] for id_ in decided.cluster_ids), np.int64, count)
+    numbers = np.fromiter(
+        (number_of[id_] for id_ in decided.cluster_ids), np.int64, count
+    )
     starts = range(0, count, PATHS)
-    blocks = [_steps(decisions.paths[start : start + PATHS]) for start in starts] or [_steps([])]
+    blocks = [_steps(decisions.paths[start : start + PATHS]) for start in starts] or [
+        _steps([])
+    ]
     lengths, kinds, refs, logits = (np.concatenate(arrays) for arrays in zip(*blocks))
     with replacing_folder(folder, FOLDER) as new:
         for name, array in {
@@ -260,13 +285,18 @@ def read_decisions(folder: Path) -> CorpusDecisions:
     mapped = partial(mapped_array, folder)
     entities = mapped("entities")
     bounds = mapped("step_bounds")
-    kinds, refs, logits = (mapped(f"step_{name}") for name in ("kinds", "refs", "logits"))
+    kinds, refs, logits = (
+        mapped(f"step_{name}") for name in ("kinds", "refs", "logits")
+    )
     ids = mapped("cluster_ids")
     numbers = mapped("cluster_numbers")
 
     def path(mention: int) -> list[Step]:
         steps = range(int(bounds[mention]), int(bounds[mention + 1]))
-        return [Step(KINDS[kinds[step]], int(refs[step]), float(logits[step])) for step in steps]
+        return [
+            Step(KINDS[kinds[step]], int(refs[step]), float(logits[step]))
+            for step in steps
+        ]
 
     def cluster_id(mention: int) -> str:
         number = int(numbers[mention])

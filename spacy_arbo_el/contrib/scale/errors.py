@@ -15,8 +15,12 @@ class ScaleMessages:
     E892 = Message(
         "A part is given as NUMBER/COUNT, such as 3/16, with NUMBER from 1 to COUNT; got {value!r}."
     )
-    E893 = Message("This needs Ray Data. Install it: pip install 'spacy_arbo_el[ray]'.")
-    E894 = Message("There is no format {value!r} for shards of links. Choose one of: {choices}.")
+    E893 = Message(
+        "This needs Ray Data. Install it: pip install 'spacy_arbo_el[ray]'."
+    )
+    E894 = Message(
+        "There is no format {value!r} for shards of links. Choose one of: {choices}."
+    )
     E898 = Message(
         "The pipeline {name!r} is not in a folder that workers can load. Save it with "
         "save_pipeline(nlp, PATH), and give that path."

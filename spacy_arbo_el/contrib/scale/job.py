@@ -43,7 +43,9 @@ def to_parquet(docs: Sequence[Doc], get_spans: SpanGetter, extension: str) -> by
     types = {"start": pa.int64(), "end": pa.int64(), "score": pa.float64()}
     types["presence"] = pa.float64()
     types["evidence"] = pa.list_(pa.string())
-    schema = pa.schema([(name, types.get(name, pa.string())) for name in LINK_WITH_EVIDENCE])
+    schema = pa.schema(
+        [(name, types.get(name, pa.string())) for name in LINK_WITH_EVIDENCE]
+    )
     rows = list(rows_of(docs, get_spans, extension))
     buffer = io.BytesIO()
     pa.parquet.write_table(pa.Table.from_pylist(rows, schema=schema), buffer)
@@ -126,14 +128,18 @@ class Job:
             raise ScaleMessages.E900(name="--shard", least=1, value=self.size)
 
     @classmethod
-    def of(cls, model: PathLike, corpus: PathLike, output: PathLike, **settings: Any) -> "Job":
+    def of(
+        cls, model: PathLike, corpus: PathLike, output: PathLike, **settings: Any
+    ) -> "Job":
         """A job for the pipeline as it is now.
 
         model: The folder of the pipeline, or the name of an installed package.
         settings: one_graph, format, find, overrides and size.
         """
         folder = model_folder(Path(model))
-        at, documents, out = (str(Path(path).resolve()) for path in (folder, corpus, output))
+        at, documents, out = (
+            str(Path(path).resolve()) for path in (folder, corpus, output)
+        )
         return cls(at, documents, out, fingerprint(folder), **settings)
 
     @property
@@ -143,7 +149,9 @@ class Job:
     @property
     def identity(self) -> dict[str, Any]:
         """Settings that must agree across workers and restarts."""
-        return {name: value for name, value in asdict(self).items() if name not in PLACES}
+        return {
+            name: value for name, value in asdict(self).items() if name not in PLACES
+        }
 
     def begin(self) -> list[Shard]:
         """Begin the run, or check that it continues the same. See ``begin``.
@@ -167,7 +175,11 @@ class Job:
         return self.file(DONE, shard, ".json")
 
     def finish(
-        self, shard: Shard, links: bytes, errors: list[dict[str, str]], report: ShardReport
+        self,
+        shard: Shard,
+        links: bytes,
+        errors: list[dict[str, str]],
+        report: ShardReport,
     ) -> None:
         """Write what became of a shard; its counts come last."""
         write_file(self.file(LINKS, shard, f".{self.format}"), links)
@@ -182,7 +194,9 @@ class Job:
 
     def report_of(self, shard: Shard) -> ShardReport:
         """The counts of a shard that is done."""
-        return ShardReport(**json.loads(self.done_file(shard).read_text(encoding="utf8")))
+        return ShardReport(
+            **json.loads(self.done_file(shard).read_text(encoding="utf8"))
+        )
 
 
 def part_of(shards: Sequence[Shard], part: str) -> list[Shard]:
@@ -211,5 +225,8 @@ def summed(reports: Iterable[ShardReport]) -> dict[str, Any]:
             counts[name] += values[name]
         documents, seconds = workers.get(report.worker, (0, 0.0))
         workers[report.worker] = documents + report.documents, seconds + report.seconds
-    speeds = {worker: round(n / max(s, 1e-9), 2) for worker, (n, s) in sorted(workers.items())}
+    speeds = {
+        worker: round(n / max(s, 1e-9), 2)
+        for worker, (n, s) in sorted(workers.items())
+    }
     return {**counts, "documents_per_second": speeds}

@@ -30,12 +30,16 @@ Worker = Callable[[Shard], None]
 Output = Callable[[Shard], Path]
 
 
-def begin(folder: Path, settings: dict[str, Any], shards: Sequence[Shard] | None = None) -> None:
+def begin(
+    folder: Path, settings: dict[str, Any], shards: Sequence[Shard] | None = None
+) -> None:
     """Begin a run in a folder, or resume its run.
 
     Raises ValueError where the folder holds anything else, or a run with other settings or shards.
     """
-    names = sorted(path.name for path in folder.glob("*") if not is_temporary(path.name))
+    names = sorted(
+        path.name for path in folder.glob("*") if not is_temporary(path.name)
+    )
     if JOB not in names:
         strangers = [name for name in names if name != SHARDS]
         if strangers:
@@ -45,8 +49,14 @@ def begin(folder: Path, settings: dict[str, Any], shards: Sequence[Shard] | None
         # Last, so that a run that has begun has its shards too.
         write_file(folder / JOB, json.dumps(settings, indent=2).encode("utf8"))
     # Read again, since another part of the run may have begun at the same time.
-    differences = differing(settings, json.loads((folder / JOB).read_text(encoding="utf8")))
-    if not differences and shards is not None and read_shards(folder / SHARDS) != shards:
+    differences = differing(
+        settings, json.loads((folder / JOB).read_text(encoding="utf8"))
+    )
+    if (
+        not differences
+        and shards is not None
+        and read_shards(folder / SHARDS) != shards
+    ):
         differences = "the corpus has other files or documents"
     if differences:
         raise ScaleMessages.E890(path=folder, differences=differences)
@@ -103,7 +113,9 @@ def do_once(
     It runs here, or on one worker of Ray.
     """
     alone = None if ray is None else replace(ray, workers=1)
-    do_files(partial(_once, function), job, [Shard(0, ())], lambda shard: output, alone)
+    do_files(
+        partial(_once, function), job, [Shard(0, ())], lambda shard: output, alone
+    )
 
 
 def _once(function: Callable[[J], None], job: J) -> Worker:

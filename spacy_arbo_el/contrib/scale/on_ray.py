@@ -79,7 +79,11 @@ def connected(settings: RaySettings) -> Iterator[None]:
     options: dict[str, Any] = {}
     if settings.address == LOCAL:
         cpus = settings.workers * settings.cpus
-        options = {"num_cpus": cpus, "object_store_memory": LOCAL_STORE, "include_dashboard": False}
+        options = {
+            "num_cpus": cpus,
+            "object_store_memory": LOCAL_STORE,
+            "include_dashboard": False,
+        }
     ray.init(address=settings.address, log_to_driver=False, **options)
     try:
         yield

@@ -120,8 +120,13 @@ class MentionWorker:
                 docs += all_or_each(gather, batch, problems.linking)
             documents = DocBin(docs=docs, store_user_data=True).to_bytes()
             write_file(self.job.file(MENTIONS, shard, ".spacy"), documents)
-            write_file(self.job.file(MENTIONS, shard, ".json"), json.dumps(problems).encode("utf8"))
-            shard_mentions = CorpusPart.concat(batches or [self.corpus.gather_part([])])
+            write_file(
+                self.job.file(MENTIONS, shard, ".json"),
+                json.dumps(problems).encode("utf8"),
+            )
+            shard_mentions = CorpusPart.concat(
+                batches or [self.corpus.gather_part([])]
+            )
             write_file(mentions_file(self.job, shard), part_to_bytes(shard_mentions))
 
 
@@ -207,7 +212,9 @@ def reduce_mentions(job: Job) -> None:
     linker = pipeline.linker.corpus
     arranged = Arranged.of(job)
     if arranged.searched:
-        mentions = linker.with_neighbours(mentions, _neighbours(job, arranged, mentions))
+        mentions = linker.with_neighbours(
+            mentions, _neighbours(job, arranged, mentions)
+        )
     decided, new_entities = linker.decide(mentions, pipeline.linker.threshold)
     write_decisions(job.folder / DECIDED, decided)
     new_entities.to_disk(job.folder / NEW_ENTITIES)
@@ -241,12 +248,16 @@ class WritingWorker:
     def __call__(self, shard: Shard) -> None:
         start = time.perf_counter()
         nlp = self.shards.pipeline.nlp
-        problems = Problems(json.loads(self.job.file(MENTIONS, shard, ".json").read_bytes()))
+        problems = Problems(
+            json.loads(self.job.file(MENTIONS, shard, ".json").read_bytes())
+        )
         documents = DocBin().from_disk(self.job.file(MENTIONS, shard, ".spacy"))
         with nlp.memory_zone():
             docs = list(documents.get_docs(nlp.vocab))
             links = self._links(shard)
-            for doc, rows in zip(docs, self.mentions.places[self.arranged.documents(shard)]):
+            for doc, rows in zip(
+                docs, self.mentions.places[self.arranged.documents(shard)]
+            ):
                 self.linker.write(doc, self.linker.links_of(links, rows))
             self.shards.write(shard, docs, problems, start)
 
@@ -254,8 +265,12 @@ class WritingWorker:
         rows = self.arranged.rows(shard, self.mentions)
         decisions = self.decided.decisions
         paths = [decisions.paths[row] for row in rows.tolist()]
-        decisions_here = Decisions(decisions.entities[rows], decisions.logits[rows], paths)
+        decisions_here = Decisions(
+            decisions.entities[rows], decisions.logits[rows], paths
+        )
         stages = self.linker.stages
         with stages.datastore.reading():
-            texts = stages.link_texts(self.mentions.candidates.take(rows), decisions_here)
+            texts = stages.link_texts(
+                self.mentions.candidates.take(rows), decisions_here
+            )
         return CorpusLinks(self.mentions, self.decided, texts)

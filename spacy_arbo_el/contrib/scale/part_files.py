@@ -22,7 +22,12 @@ def part_to_bytes(mentions: CorpusPart) -> bytes:
     data, bounds = pack_records(mentions.ranked.batch.records)
     metric = np.array(mentions.ranked.neighbours.metric)
     counts = np.array(mentions.counts, np.int64)
-    details = {"records": data, "record_bounds": bounds, "metric": metric, "counts": counts}
+    details = {
+        "records": data,
+        "record_bounds": bounds,
+        "metric": metric,
+        "counts": counts,
+    }
     return pack_arrays({**arrays_of(mentions), **details})
 
 
@@ -88,7 +93,9 @@ def mentions_of(
         str(array("metric")),
     )
     ranking = Ranking(table("ranking"), array("ranking_exemplars"), array("presence"))
-    return RankedMentions(batch, neighbours, ranking, array("corrected")), table("candidates")
+    return RankedMentions(batch, neighbours, ranking, array("corrected")), table(
+        "candidates"
+    )
 
 
 def pack_records(records: Sequence[MentionRecord]) -> tuple[np.ndarray, np.ndarray]:
@@ -110,7 +117,9 @@ def packed_records(
     """
 
     def unpack(row: int) -> MentionRecord:
-        values: Any = srsly.msgpack_loads(data[int(starts[row]) : int(stops[row])].tobytes())
+        values: Any = srsly.msgpack_loads(
+            data[int(starts[row]) : int(stops[row])].tobytes()
+        )
         return MentionRecord.from_values(values)
 
     return OnAccess(unpack, len(starts))

@@ -44,8 +44,12 @@ def link_in_shards(
             for shard in map_files(worker, job, todo, job.done_file, ray):
                 yield job.report_of(shard)
     # Others may have done other parts meanwhile.
-    if not undone(shards, job.done_file) and (todo or not (job.folder / SUMMARY).is_file()):
-        write_file(job.folder / SUMMARY, json.dumps(summary(job), indent=2).encode("utf8"))
+    if not undone(shards, job.done_file) and (
+        todo or not (job.folder / SUMMARY).is_file()
+    ):
+        write_file(
+            job.folder / SUMMARY, json.dumps(summary(job), indent=2).encode("utf8")
+        )
     if job.one_graph:
         remove_intermediate(job)
 

@@ -88,7 +88,9 @@ def cut(corpus: Path, size: int = SIZE) -> Iterator[Shard]:
 
 def write_shards(path: Path, shards: Sequence[Shard]) -> None:
     """Write shards to a file, one per line."""
-    write_file(path, "".join(shard.to_json() + "\n" for shard in shards).encode("utf8"))
+    write_file(
+        path, "".join(shard.to_json() + "\n" for shard in shards).encode("utf8")
+    )
 
 
 def read_shards(path: Path) -> list[Shard]:

@@ -41,7 +41,9 @@ class PipelineWorker:
 
     def find(self, docs: Sequence[Doc], bad: OnBadDoc) -> list[Doc]:
         """Find mentions, leaving out documents where that fails."""
-        return list(docs) if self.finder is None else all_or_each(self._find, docs, bad)
+        return (
+            list(docs) if self.finder is None else all_or_each(self._find, docs, bad)
+        )
 
     def link(self, docs: Sequence[Doc], bad: OnBadDoc) -> list[Doc]:
         """The documents with links, without those that cannot be linked."""
@@ -49,7 +51,9 @@ class PipelineWorker:
 
     def _find(self, docs: Sequence[Doc]) -> list[Doc]:
         assert self.finder is not None
-        return list(self.finder([unlinked(doc, mentions=self.is_given) for doc in docs]))
+        return list(
+            self.finder([unlinked(doc, mentions=self.is_given) for doc in docs])
+        )
 
     def _link(self, docs: Sequence[Doc]) -> list[Doc]:
         self.linker.set_annotations(docs, self.linker.predict(docs))
@@ -111,7 +115,9 @@ class ShardWorker:
         docs = list(read_shard(corpus, shard, self.pipeline.nlp, problems.reading))
         return self.pipeline.find(docs, problems.linking)
 
-    def write(self, shard: Shard, docs: list[Doc], problems: Problems, start: float) -> None:
+    def write(
+        self, shard: Shard, docs: list[Doc], problems: Problems, start: float
+    ) -> None:
         """Write the linked documents of a shard. start: When the work on it began."""
         linker = self.pipeline.linker
         place = linker.mentions.getter, linker.cfg["extension"]
@@ -121,4 +127,6 @@ class ShardWorker:
         seconds = time.perf_counter() - start
         counts = len(docs), len(links), linked, len(links) - linked, len(problems)
         report = ShardReport(shard.number, worker, *counts, round(seconds, 3))
-        self.job.finish(shard, FORMATS[self.job.format](docs, *place), problems, report)
+        self.job.finish(
+            shard, FORMATS[self.job.format](docs, *place), problems, report
+        )

@@ -98,16 +98,24 @@ class RecordReader:
             fields = self._fields[keys]
         record = values_of(values, fields, self.separator)
         taken = {place for places in fields.values() for place in places}
-        extra = {keys[place]: values[place] for place in range(len(keys)) if place not in taken}
+        extra = {
+            keys[place]: values[place]
+            for place in range(len(keys))
+            if place not in taken
+        }
         if isinstance(record.get("title"), list) and "pattern" in keys:
             record["title"] = _name_of(record["title"])
-        if isinstance(record.get("id"), Integral) and not isinstance(record["id"], bool):
+        if isinstance(record.get("id"), Integral) and not isinstance(
+            record["id"], bool
+        ):
             record["id"] = str(record["id"])
         return record, extra
 
     def read_dict(self, record: Mapping[Any, Any]) -> Record:
         """The same of a dict without missing values. Ids under "alt_ids" lead to the entity."""
-        present = {str(key): value for key, value in record.items() if not is_missing(value)}
+        present = {
+            str(key): value for key, value in record.items() if not is_missing(value)
+        }
         fields, extra = self.read(tuple(present), list(present.values()))
         ids = further_ids(extra.get(ALT_IDS))
         if ids is not None:
@@ -119,7 +127,9 @@ class RecordReader:
         """The entity of a record, which is counted; see ``entity_of``."""
         entity, (fields, extra) = entity_of(record), record
         self._total += 1
-        if extra and not (fields.get("title") or fields.get("aliases") or "unnamed" in extra):
+        if extra and not (
+            fields.get("title") or fields.get("aliases") or "unnamed" in extra
+        ):
             self._unnamed += 1
             self._others.update(extra)
         return entity
@@ -128,8 +138,12 @@ class RecordReader:
         """Warn once of all records without a name."""
         if self._unnamed:
             keys = [repr(key) for key, _ in self._others.most_common(SHOWN_KEYS)]
-            listed = ", ".join(keys) + (", …" if len(self._others) > SHOWN_KEYS else "")
-            message = Warnings.W102.format(count=self._unnamed, total=self._total, keys=listed)
+            listed = ", ".join(keys) + (
+                ", …" if len(self._others) > SHOWN_KEYS else ""
+            )
+            message = Warnings.W102.format(
+                count=self._unnamed, total=self._total, keys=listed
+            )
             warnings.warn(message, stacklevel=2)
 
 
@@ -148,7 +162,10 @@ def entity_of(record: Record) -> Entity:
 def _name_of(pattern: Sequence[Any]) -> str:
     """The words of a pattern of spaCy. ValueError where its tokens are no words."""
     words = [
-        token.get(key) for token in pattern for key in ("ORTH", "TEXT", "LOWER") if key in token
+        token.get(key)
+        for token in pattern
+        for key in ("ORTH", "TEXT", "LOWER")
+        if key in token
     ]
     if len(words) != len(pattern) or not all(isinstance(word, str) for word in words):
         raise Errors.E046(pattern=pattern)
@@ -187,7 +204,9 @@ class ImportReport:
 
     @property
     def reasons(self) -> str:
-        return ", ".join(f"{count} {reason}" for reason, count in self.skipped.most_common())
+        return ", ".join(
+            f"{count} {reason}" for reason, count in self.skipped.most_common()
+        )
 
     def on_bad(self, skip: bool) -> OnBad:
         """The handler of an invalid line's error: raises it, or counts it."""
@@ -199,12 +218,18 @@ class ImportReport:
         if len(self.places) < MOST_PLACES:
             self.places.append(str(error))
 
-    def note_columns(self, names: Sequence[str], fields: Mapping[str, Sequence[int]]) -> None:
+    def note_columns(
+        self, names: Sequence[str], fields: Mapping[str, Sequence[int]]
+    ) -> None:
         """Note the columns of an entry. fields: The places of names by their field."""
-        field_at = {place: field for field, places in fields.items() for place in places}
+        field_at = {
+            place: field for field, places in fields.items() for place in places
+        }
         columns = dict(self.layout.columns)
         for place, name in enumerate(names):
-            columns.setdefault(name, ALT_IDS if name == ALT_IDS else field_at.get(place, ""))
+            columns.setdefault(
+                name, ALT_IDS if name == ALT_IDS else field_at.get(place, "")
+            )
         self.layout = replace(self.layout, columns=columns)
 
     def redirect(self, ids: Iterable[str], entity_id: str) -> None:
@@ -223,7 +248,9 @@ class ImportReport:
 
     def all_redirects(self) -> dict[str, str]:
         """The redirects, and those of ids in other vocabularies that a single entity has."""
-        single = {xref: entity_id for xref, entity_id in self.xrefs.items() if entity_id}
+        single = {
+            xref: entity_id for xref, entity_id in self.xrefs.items() if entity_id
+        }
         return {**single, **self.redirects}
 
 
@@ -355,9 +382,13 @@ def entities_from(
             continue
         try:
             if not isinstance(record, Mapping):
-                raise ValueError(f"it is a {type(record).__name__}, not an Entity or a dict")
+                raise ValueError(
+                    f"it is a {type(record).__name__}, not an Entity or a dict"
+                )
             read = reader.read_dict(record)
-            entity = reader.entity(with_known(read, find_entity(read[0].get("id", ""))))
+            entity = reader.entity(
+                with_known(read, find_entity(read[0].get("id", "")))
+            )
         except ValueError as error:
             problem = problem_in(error).rstrip(".")
             raise Errors.E041(number=number, problem=problem) from None

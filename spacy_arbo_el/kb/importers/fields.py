@@ -23,7 +23,15 @@ OTHER_NAMES = {
         "preflabel",
     ),
     "description": ("description", "definition", "desc"),
-    "aliases": ("aliases", "synonyms", "alias", "synonym", "names", "altlabel", "altlabels"),
+    "aliases": (
+        "aliases",
+        "synonyms",
+        "alias",
+        "synonym",
+        "names",
+        "altlabel",
+        "altlabels",
+    ),
     "types": ("types", "type", "semantic_types"),
     "frequency": ("frequency", "freq"),
     "meta": ("meta",),
@@ -40,7 +48,9 @@ OF_DOCUMENTS = {"mention", "mentions", "spans", "ents", "entities", "start"}
 ENDS = tuple(":/#_")
 # A list as Python or NumPy prints it, which is what a saved data frame has. Nulls are left out.
 _QUOTED = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
-_PRINTED_LIST = re.compile(rf"\[\s*(?:(?:{_QUOTED}|None|nan)(?:\s*,\s*|\s+|(?=\])))*\]")
+_PRINTED_LIST = re.compile(
+    rf"\[\s*(?:(?:{_QUOTED}|None|nan)(?:\s*,\s*|\s+|(?=\])))*\]"
+)
 
 
 def fields_of(keys: Sequence[str]) -> dict[str, list[int]]:
@@ -54,11 +64,16 @@ def fields_of(keys: Sequence[str]) -> dict[str, list[int]]:
     for field, names in OTHER_NAMES.items():
         places = [place for name in names for place in _places(name, keys, lower)]
         if places:
-            places_of[field] = places if field in (*LISTS, "title", "description") else places[:1]
+            places_of[field] = (
+                places if field in (*LISTS, "title", "description") else places[:1]
+            )
     is_pattern = "pattern" in lower and "title" not in places_of
     if is_pattern:
         places_of["title"] = [lower.index("pattern")]
-        places_of["types"] = [*places_of.get("types", ()), *_places("label", keys, lower)]
+        places_of["types"] = [
+            *places_of.get("types", ()),
+            *_places("label", keys, lower),
+        ]
     elif "title" not in places_of and not OF_ANNOTATIONS & set(lower):
         places_of["title"] = _places("label", keys, lower)
     if not places_of.get("title"):
@@ -87,11 +102,17 @@ def values_of(
     for field, places in fields.items():
         here = [values[place] for place in places]
         if field in LISTS:
-            is_plain = all(map(_is_plain, here)) and (len(here) > 1 or isinstance(here[0], str))
+            is_plain = all(map(_is_plain, here)) and (
+                len(here) > 1 or isinstance(here[0], str)
+            )
             items = (item for value in here for item in _parts(value, separator))
-            record[field] = list(dict.fromkeys(items)) if is_plain else _as_list(here[0])
+            record[field] = (
+                list(dict.fromkeys(items)) if is_plain else _as_list(here[0])
+            )
         elif field == "description" and len(here) > 1:
-            record[field] = " ".join(dict.fromkeys(str(value) for value in here if value))
+            record[field] = " ".join(
+                dict.fromkeys(str(value) for value in here if value)
+            )
         elif field != NAMES:
             record[field] = here[0]
     further_titles = [values[place] for place in fields.get(NAMES, ())]
@@ -108,7 +129,9 @@ def values_of(
 def further_ids(value: Any) -> list[str] | None:
     """Ids that lead to a record's entity; None where the value is something else."""
     ids = [value] if isinstance(value, str) else value
-    if isinstance(ids, (list, tuple)) and all(isinstance(entity_id, str) for entity_id in ids):
+    if isinstance(ids, (list, tuple)) and all(
+        isinstance(entity_id, str) for entity_id in ids
+    ):
         return list(ids)
     return None
 
@@ -146,5 +169,7 @@ def _parts(value: Any, separator: str) -> list[Any]:
     text = value.strip()
     if separator and text[:1] == "[" and _PRINTED_LIST.fullmatch(text):
         return [ast.literal_eval(literal) for literal in re.findall(_QUOTED, text)]
-    pieces = (piece.strip() for piece in (text.split(separator) if separator else [text]))
+    pieces = (
+        piece.strip() for piece in (text.split(separator) if separator else [text])
+    )
     return [piece for piece in pieces if piece]

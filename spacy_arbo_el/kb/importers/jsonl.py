@@ -46,9 +46,15 @@ class EntityJsonlReader:
     @staticmethod
     def sniff(name: str, start: bytes) -> float:
         """Know files of JSONL, and all that begin with an object."""
-        return BY_BRACE if start[:1] == b"{" else certainty(name, start, (".jsonl", ".ndjson"))
+        return (
+            BY_BRACE
+            if start[:1] == b"{"
+            else certainty(name, start, (".jsonl", ".ndjson"))
+        )
 
-    def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
+    def read(
+        self, path: PathLike, report: ImportReport | None = None
+    ) -> Iterator[Entity]:
         """Yield the entities. report: Gets the ids under "alt_ids"."""
         report = report or ImportReport()
         bad = report.on_bad(self.skip_bad)
@@ -82,14 +88,18 @@ class EntityJsonReader:
         has_fields = any(fields_of([key.decode("utf8", "replace")]) for key in keys)
         return by_name if has_fields else by_name and BY_IDS
 
-    def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
+    def read(
+        self, path: PathLike, report: ImportReport | None = None
+    ) -> Iterator[Entity]:
         """Yield the entities. report: Gets the ids under "alt_ids"."""
         try:
             records = json.loads(read_text(path))
         except (ValueError, RecursionError) as error:
             raise line_error(path, 1, f"no valid JSON: {error}.") from None
         records = records_by_id(records) or records
-        if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
+        if not isinstance(records, list) or not all(
+            isinstance(record, dict) for record in records
+        ):
             problem = (
                 "expected a list of objects, or an object with a record, a name or a list of names "
                 "for each id. For Wikidata, give --format wikidata."
@@ -110,7 +120,9 @@ def _entities(
     """The entities of records with their line numbers, see ``EntityJsonlReader``."""
     entries = Entries(path, None)
     reader = RecordReader(path, bad, report=report)
-    for number, entity in reader.entities(records, lambda _, record: reader.read_dict(record)):
+    for number, entity in reader.entities(
+        records, lambda _, record: reader.read_dict(record)
+    ):
         try:
             if unique:
                 entries.check_new(entity.id, number)

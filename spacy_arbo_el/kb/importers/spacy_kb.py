@@ -35,4 +35,6 @@ def entities_of(kb: InMemoryLookupKB) -> Iterator[Entity]:
         frequency = sum(priors) / len(priors) if priors else 0.0
         count = counts.get(entity_id)
         meta = {"count": count} if count else {}
-        yield Entity(entity_id, title, aliases=name_aliases, frequency=frequency, meta=meta)
+        yield Entity(
+            entity_id, title, aliases=name_aliases, frequency=frequency, meta=meta
+        )

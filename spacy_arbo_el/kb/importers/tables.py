@@ -42,7 +42,9 @@ class TableReader:
     skip_bad: Whether invalid lines are counted and left out.
     """
 
-    columns: Mapping[str, str | Sequence[str]] = dataclasses.field(default_factory=dict)
+    columns: Mapping[str, str | Sequence[str]] = dataclasses.field(
+        default_factory=dict
+    )
     where: Mapping[str, str | Sequence[str]] = dataclasses.field(default_factory=dict)
     header: Sequence[str] = ()
     xrefs: tuple[str, ...] = ()
@@ -56,7 +58,9 @@ class TableReader:
         """Know files by their name."""
         return certainty(name, start, (".csv", ".tsv", ".tab", ".txt"))
 
-    def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
+    def read(
+        self, path: PathLike, report: ImportReport | None = None
+    ) -> Iterator[Entity]:
         """Yield the entities.
 
         report: Gets the further ids of a dictionary, and how many rows were left out.
@@ -66,10 +70,14 @@ class TableReader:
         where = _lists(self.where)
         table = open_table(path, self.delimiter, self.encoding, self.header)
         with at_line(path, table.line or 1):
-            _check_columns({**{name: [name] for name in where}, "xrefs": self.xrefs}, table.header)
+            _check_columns(
+                {**{name: [name] for name in where}, "xrefs": self.xrefs}, table.header
+            )
             fields = _fields(table.header, _lists(self.columns))
         report.note_columns(table.header, fields)
-        columns = {name: ALT_IDS for name in table.header if name.lower() in FURTHER_IDS}
+        columns = {
+            name: ALT_IDS for name in table.header if name.lower() in FURTHER_IDS
+        }
         columns = {**report.layout.columns, **columns}
         report.layout = Layout(columns, self.separator, table.delimiter)
         reader = RecordReader(path, bad, self.separator, fields)
@@ -82,7 +90,10 @@ class TableReader:
             record = _record(table, fields, reader, row, report)
             id_ = record[0]["id"]
             for column in self.xrefs:
-                ids = [item.strip() for item in record[1].get(column, "").split(self.separator)]
+                ids = [
+                    item.strip()
+                    for item in record[1].get(column, "").split(self.separator)
+                ]
                 local_ids = [item.rpartition(":")[2] for item in ids]
                 report.note_xrefs(filter(None, (*ids, *local_ids)), id_)
             if counts[id_] < 2:
@@ -103,7 +114,11 @@ def _selected(
     """The rows with certain values in certain columns. report: Counts the others."""
     places = {table.header.index(column): values for column, values in where.items()}
     for number, row in table.rows(bad):
-        wrong = [place for place, values in places.items() if row[place].strip() not in values]
+        wrong = [
+            place
+            for place, values in places.items()
+            if row[place].strip() not in values
+        ]
         if wrong:
             report.skip(f"another value in {table.header[wrong[0]]!r}")
         else:
@@ -117,7 +132,9 @@ def _record(
     row: list[str],
     report: ImportReport,
 ) -> Record:
-    fields, extra = reader.read(tuple(table.header), [uncell(cell.strip()) for cell in row])
+    fields, extra = reader.read(
+        tuple(table.header), [uncell(cell.strip()) for cell in row]
+    )
     if "frequency" in fields:
         column = table.header[places["frequency"][0]]
         fields["frequency"] = _frequency(fields["frequency"], column)
@@ -149,8 +166,12 @@ def _merge(line: int, first: Record, further: Record) -> None:
     names += [record.get("title", ""), *record.get("aliases", ())]
     title, *aliases = dict.fromkeys(name for name in names if name) or [""]
     merged.update(title=title, aliases=aliases)
-    merged["types"] = list(dict.fromkeys([*merged.get("types", ()), *record.get("types", ())]))
-    merged["frequency"] = max(merged.get("frequency", 0.0), record.get("frequency", 0.0))
+    merged["types"] = list(
+        dict.fromkeys([*merged.get("types", ()), *record.get("types", ())])
+    )
+    merged["frequency"] = max(
+        merged.get("frequency", 0.0), record.get("frequency", 0.0)
+    )
     for column, cell in extra.items():
         merged_extra.setdefault(column, cell)
 
@@ -158,18 +179,27 @@ def _merge(line: int, first: Record, further: Record) -> None:
 def _lists(values: Mapping[str, str | Sequence[str]]) -> dict[str, list[str]]:
     """Values as lists: those of options that may be given once or several times."""
     return {
-        key: [value] if isinstance(value, str) else list(value) for key, value in values.items()
+        key: [value] if isinstance(value, str) else list(value)
+        for key, value in values.items()
     }
 
 
-def _fields(header: list[str], columns: Mapping[str, list[str]]) -> dict[str, list[int]]:
+def _fields(
+    header: list[str], columns: Mapping[str, list[str]]
+) -> dict[str, list[int]]:
     """Map fields to the places of their columns. ValueError where one does not exist."""
     unknown = [field for field in columns if field not in FIELDS or field == "meta"]
     if unknown:
-        raise ValueError(f"There is no field {unknown[0]!r}. Fields: {', '.join(FIELDS[:-1])}.")
-    single = [field for field in ("id", "frequency") if len(columns.get(field, ())) > 1]
+        raise ValueError(
+            f"There is no field {unknown[0]!r}. Fields: {', '.join(FIELDS[:-1])}."
+        )
+    single = [
+        field for field in ("id", "frequency") if len(columns.get(field, ())) > 1
+    ]
     if single:
-        raise ValueError(f"{single[0]!r} is one column. Only names, types and texts are joined.")
+        raise ValueError(
+            f"{single[0]!r} is one column. Only names, types and texts are joined."
+        )
     _check_columns(columns, header)
     # A column that was given to one field is in no other.
     taken = {name for names in columns.values() for name in names}

@@ -30,7 +30,9 @@ _IN_BRACKETS = re.compile(r"\(([^()]+)\)|\[([^\[\]()]+)\]")
 # What stands before the brackets of "CHD (coronary heart disease)", and the other ways to define.
 _BEFORE = re.compile(r"(?<![\w-])(\w(?:[\w/-]{0,8}\w))\s?\Z")
 _OR = re.compile(r",?\s+or\s+(?:the\s+)?(\w(?:[\w/-]{0,8}\w))(?![\w-])")
-_LISTED = re.compile(r"(?:\A|[\n;,.(])[^\S\n]*(\w(?:[\w/-]{0,8}\w))\s?[:=]\s([^\n;,.:()]+)")
+_LISTED = re.compile(
+    r"(?:\A|[\n;,.(])[^\S\n]*(\w(?:[\w/-]{0,8}\w))\s?[:=]\s([^\n;,.:()]+)"
+)
 _SHORT_FORM = re.compile(r"\w(?:[\w/-]{0,8}\w)")
 _NUMBER = re.compile(r"\d*(?!\w)")
 _PARTS = re.compile(r"[-/]")
@@ -128,16 +130,24 @@ def _possible_definitions(text: str) -> Iterator[Possible]:
     for match in _OR.finditer(text):
         short = match[1]
         if _capitals(short) > 1:
-            yield short, partial(_long_form_by_initials, short, _before(text, match.start()))
+            yield (
+                short,
+                partial(_long_form_by_initials, short, _before(text, match.start())),
+            )
     for match in _LISTED.finditer(text):
-        yield match[1], partial(_long_form_of_all, match[1], match[2].strip(), more_words=0)
+        yield (
+            match[1],
+            partial(_long_form_of_all, match[1], match[2].strip(), more_words=0),
+        )
 
 
 def _before(text: str, end: int) -> str:
     return _BREAK.split(text[max(end - MAX_DISTANCE, 0) : end].rstrip())[-1]
 
 
-def _long_form_of_all(short: str, words: str, more_words: int = 2) -> "_LongForm | None":
+def _long_form_of_all(
+    short: str, words: str, more_words: int = 2
+) -> "_LongForm | None":
     """Words as a long form: all, or the first with the initials.
 
     more_words: How many more words than characters all of them may be.
@@ -151,7 +161,9 @@ def _long_form_of_all(short: str, words: str, more_words: int = 2) -> "_LongForm
         return _LongForm(words[:end], end)
     long_form = _by_characters(short, characters, words)
     is_all = long_form is not None and long_form.text == words
-    return long_form if is_all and len(matches) <= len(characters) + more_words else None
+    return (
+        long_form if is_all and len(matches) <= len(characters) + more_words else None
+    )
 
 
 class _LongForm(NamedTuple):
@@ -174,7 +186,9 @@ def _long_form(short: str, before: str) -> _LongForm | None:
         return by_words
     # Initials in another order come last: "myotonic dystrophy (DM)".
     reordered = len(characters) > 1 and sorted(initials) == sorted(characters)
-    return _by_characters(short, characters, before) or (by_words if reordered else None)
+    return _by_characters(short, characters, before) or (
+        by_words if reordered else None
+    )
 
 
 def _long_form_by_initials(short: str, before: str) -> _LongForm | None:
@@ -201,7 +215,11 @@ def _by_characters(short: str, characters: list[str], before: str) -> _LongForm 
         at -= 1
         while at >= 0 and (
             before[at].lower() != characters[i]
-            or (i == 0 and at > 0 and (before[at - 1].isalnum() or before[at - 1] == "-"))
+            or (
+                i == 0
+                and at > 0
+                and (before[at - 1].isalnum() or before[at - 1] == "-")
+            )
         ):
             at -= 1
         if at < 0:
@@ -225,7 +243,10 @@ def _implied(short: str, long_form: str) -> Iterator[tuple[str, str]]:
     long_parts = _PARTS.split(long_form)
     if len(short_parts) == 1 or len(short_parts) != len(long_parts):
         return
-    matches = [_long_form(short_part, long) for short_part, long in zip(short_parts, long_parts)]
+    matches = [
+        _long_form(short_part, long)
+        for short_part, long in zip(short_parts, long_parts)
+    ]
     for short_part, match, long in zip(short_parts, matches, long_parts):
         # All words of a part belong to it up to the one with its last character, not those behind.
         if len(short_part) > 1 and match is not None and match.text == long:

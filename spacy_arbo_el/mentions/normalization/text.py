@@ -52,9 +52,15 @@ def normalizer_chain(*normalizers: Normalizer) -> NormalizerChain:
     return NormalizerChain(normalizers)
 
 
-def normalized(normalizer: Normalizer, text: str, offsets: np.ndarray) -> tuple[str, np.ndarray]:
+def normalized(
+    normalizer: Normalizer, text: str, offsets: np.ndarray
+) -> tuple[str, np.ndarray]:
     """Apply a normalizer. A local one gets stretches of a long text."""
-    if len(text) <= UNCUT or not len(offsets) or not getattr(normalizer, "is_local", False):
+    if (
+        len(text) <= UNCUT
+        or not len(offsets)
+        or not getattr(normalizer, "is_local", False)
+    ):
         return normalizer(text, offsets)
     none = np.zeros(len(offsets), dtype=np.int64)
     cut = stretches_of([text], none, offsets, none)
@@ -65,7 +71,10 @@ def normalized(normalizer: Normalizer, text: str, offsets: np.ndarray) -> tuple[
     length = 0
     moved = np.empty_like(offsets)
     for of_stretch, (start, end), rows in zip(cut.texts, cut.places.tolist(), groups):
-        before, (stretch, places) = text[at:start], normalizer(of_stretch, cut.offsets[rows])
+        before, (stretch, places) = (
+            text[at:start],
+            normalizer(of_stretch, cut.offsets[rows]),
+        )
         moved[rows] = places + length + len(before)
         pieces += [before, stretch]
         at = end
@@ -82,9 +91,13 @@ def keep(
     unchanged: (n,) bool, those that stay unchanged, unless they overlap with others.
     """
     # Their ends are mentions without a character, which move with the text.
-    ends = [np.repeat(offsets[unchanged, column], 2).reshape(-1, 2) for column in (0, 1)]
+    ends = [
+        np.repeat(offsets[unchanged, column], 2).reshape(-1, 2) for column in (0, 1)
+    ]
     text, moved = normalizer(text, np.concatenate([offsets[~unchanged], *ends]))
-    others_moved, starts, stops = np.split(moved, np.cumsum([(~unchanged).sum(), unchanged.sum()]))
+    others_moved, starts, stops = np.split(
+        moved, np.cumsum([(~unchanged).sum(), unchanged.sum()])
+    )
     result = np.empty_like(offsets)
     result[~unchanged] = others_moved
     result[unchanged] = np.stack([starts[:, 0], stops[:, 1]], axis=1)
@@ -99,7 +112,9 @@ def normalized_names(normalizer: Normalizer | None, names: Sequence[str]) -> lis
     return [normalizer(name, span)[0] for name, span in zip(names, spans)]
 
 
-def with_names(text: str, offsets: np.ndarray, names: Sequence[str]) -> tuple[str, np.ndarray]:
+def with_names(
+    text: str, offsets: np.ndarray, names: Sequence[str]
+) -> tuple[str, np.ndarray]:
     """Write names in the places of mentions. Those that overlap with others stay.
 
     offsets: (n, 2) int64 start and end character, end exclusive.
@@ -116,7 +131,9 @@ def with_names(text: str, offsets: np.ndarray, names: Sequence[str]) -> tuple[st
         for place, name, count in zip(places, names, overlapping.tolist())
         if name and count == copies[place]
     }
-    return replace(text, offsets, [(*place, name) for place, name in sorted(edits.items())])
+    return replace(
+        text, offsets, [(*place, name) for place, name in sorted(edits.items())]
+    )
 
 
 def inside_of(text: str, offsets: np.ndarray) -> np.ndarray:
@@ -152,7 +169,9 @@ def replace(
         at = end
     starts = np.array([start for start, _, _ in edits], dtype=np.int64)
     ends = np.array([end for _, end, _ in edits], dtype=np.int64)
-    growth = np.array([len(new) for _, _, new in edits], dtype=np.int64) - (ends - starts)
+    growth = np.array([len(new) for _, _, new in edits], dtype=np.int64) - (
+        ends - starts
+    )
     before = np.concatenate([[0], np.cumsum(growth)])
     insertions = starts[starts == ends]
     moved = offsets.copy()
@@ -164,7 +183,9 @@ def replace(
             done += np.searchsorted(insertions, position, side="left")
         within = np.searchsorted(starts, position, side="left") > done
         if column == 0:
-            moved[:, 0] = np.where(within, np.append(starts, 0)[done], position) + before[done]
+            moved[:, 0] = (
+                np.where(within, np.append(starts, 0)[done], position) + before[done]
+            )
         else:
             end = np.append(ends, 0)[done] + np.append(growth, 0)[done]
             moved[:, 1] = np.where(within, end, position) + before[done]

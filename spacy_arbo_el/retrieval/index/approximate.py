@@ -22,7 +22,16 @@ from ...base.errors import Errors, Warnings
 from ...kb.attached_index import AttachedIndex
 from ...kb.vectors import VectorRows
 from ..similarity import Similarity
-from .exact import COSINE, DISTANCE, INNER, FlatIndex, best_rows, check_width, faiss, score_pairs
+from .exact import (
+    COSINE,
+    DISTANCE,
+    INNER,
+    FlatIndex,
+    best_rows,
+    check_width,
+    faiss,
+    score_pairs,
+)
 
 # Rows that are searched exactly beside the index, before they are added to it.
 MAX_TAIL = 8192
@@ -32,7 +41,9 @@ ROWS_PER_BLOCK = 65536
 MIN_CANDIDATES = 16
 SUFFIX = ".faiss"
 # The float32 of every float16: converting by table is faster than by arithmetic.
-_FLOAT16_VALUES = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
+_FLOAT16_VALUES = (
+    np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
+)
 # Candidates whose vectors are read at a time.
 READ = 4096
 
@@ -81,7 +92,9 @@ class ApproximateIndex:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def search(self, queries: np.ndarray, k: int, allowed: np.ndarray | None = None) -> TopK:
+    def search(
+        self, queries: np.ndarray, k: int, allowed: np.ndarray | None = None
+    ) -> TopK:
         """Nearest rows of queries among FAISS's candidates. See ``Index``."""
         check_width(queries, self.rows.width)
         queries = np.ascontiguousarray(queries, dtype=np.float32)
@@ -91,10 +104,14 @@ class ApproximateIndex:
         scores = similarities(self.rows, queries, candidates, self.similarity)
         return best_rows(candidates, scores, k).resized(k)
 
-    def _candidates(self, queries: np.ndarray, k: int, allowed: np.ndarray | None) -> np.ndarray:
+    def _candidates(
+        self, queries: np.ndarray, k: int, allowed: np.ndarray | None
+    ) -> np.ndarray:
         """(m, c) int64 rows, each once, -1 for none."""
         late = self.index.ntotal
-        tail = self._tail.search(queries, k, None if allowed is None else allowed[late:]).ids
+        tail = self._tail.search(
+            queries, k, None if allowed is None else allowed[late:]
+        ).ids
         tail = np.where(tail >= 0, tail + late, -1)
         if on_gpu() and self._is_on_gpu():
             rows = self._candidates_on_gpu(queries, k, allowed)
@@ -172,7 +189,9 @@ def add_rows(index: Any, rows: VectorRows, similarity: Similarity) -> None:
 
 def read_attached(attached: AttachedIndex | None, details: dict[str, Any]) -> Any:
     """The FAISS index that is saved beside the rows. None if there is no such index."""
-    if attached is None or any(attached.about.get(key) != value for key, value in details.items()):
+    if attached is None or any(
+        attached.about.get(key) != value for key, value in details.items()
+    ):
         return None
     if isinstance(attached.source, FaissWriter):
         return attached.source.index
@@ -200,7 +219,9 @@ def read_index(path: Path, flags: int = 0) -> Any:
 
 def sample(rows: VectorRows, count: int, similarity: Similarity) -> np.ndarray:
     """Sample prepared vectors at equal distances, the same in every call: (count, width)."""
-    chosen = np.unique(np.linspace(0, len(rows) - 1, min(count, len(rows))).astype(np.int64))
+    chosen = np.unique(
+        np.linspace(0, len(rows) - 1, min(count, len(rows))).astype(np.int64)
+    )
     return similarity.prepare(rows.take(chosen))
 
 
@@ -213,7 +234,10 @@ def _to_gpus(index: Any) -> Any:
 
 
 def similarities(
-    rows: VectorRows, queries: np.ndarray, candidates: np.ndarray, similarity: Similarity
+    rows: VectorRows,
+    queries: np.ndarray,
+    candidates: np.ndarray,
+    similarity: Similarity,
 ) -> np.ndarray:
     """Similarities of queries to candidate rows, each computed from its two vectors alone.
 
@@ -226,7 +250,13 @@ def similarities(
     step = max(READ // candidates.shape[1], 1)
     is_float16 = rows.dtype == "float16"
     table = _FLOAT16_VALUES if is_float16 else None
-    kind = COSINE if similarity.normalize else INNER if similarity.metric == "ip" else DISTANCE
+    kind = (
+        COSINE
+        if similarity.normalize
+        else INNER
+        if similarity.metric == "ip"
+        else DISTANCE
+    )
 
     def score(start: int) -> None:
         block = slice(start, start + step)

@@ -51,7 +51,9 @@ class FlatIndex:
         vectors = np.ascontiguousarray(vectors, dtype=np.float32)
         self._use(AppendOnly.of(vectors), similarity, similarity.largest_norm(vectors))
 
-    def _use(self, rows: AppendOnly, similarity: Similarity, largest_norm: float) -> None:
+    def _use(
+        self, rows: AppendOnly, similarity: Similarity, largest_norm: float
+    ) -> None:
         self._rows = rows
         self.similarity = similarity
         self._largest_norm = largest_norm
@@ -75,7 +77,9 @@ class FlatIndex:
         index._use(self._rows.with_rows(vectors), self.similarity, largest)
         return index
 
-    def search(self, queries: np.ndarray, k: int, allowed: np.ndarray | None = None) -> TopK:
+    def search(
+        self, queries: np.ndarray, k: int, allowed: np.ndarray | None = None
+    ) -> TopK:
         """The k nearest rows of each query, see ``Index``; of equally near rows the first.
 
         Similarities are computed pair by pair: no result depends on the other queries.
@@ -86,7 +90,9 @@ class FlatIndex:
         check_width(queries, self.vectors.shape[1])
         queries = np.ascontiguousarray(queries, dtype=np.float32)
         if self._on_device is None:
-            self._on_device = torch.from_numpy(self.vectors).to(get_torch_default_device())
+            self._on_device = torch.from_numpy(self.vectors).to(
+                get_torch_default_device()
+            )
         metric = self.similarity.metric
         forbid = None if allowed is None else forbid_mask(~allowed)
         nearest_rows = TopK.empty(len(queries), k)
@@ -133,7 +139,11 @@ class Flat:
 
 
 def nearest(
-    queries: np.ndarray, vectors: Any, k: int, metric: str, forbid: Forbid | None = None
+    queries: np.ndarray,
+    vectors: Any,
+    k: int,
+    metric: str,
+    forbid: Forbid | None = None,
 ) -> TopK:
     """The k nearest rows of queries, without forbidden ones.
 
@@ -225,7 +235,9 @@ def best_rows(rows: np.ndarray, scores: np.ndarray, k: int) -> TopK:
     rows, scores: (m, c) int64, each at most once, and float32; -1 and -inf for none.
     """
     order = np.lexsort((rows, -scores), axis=1)[:, :k]
-    rows, scores = (np.take_along_axis(array, order, axis=1) for array in (rows, scores))
+    rows, scores = (
+        np.take_along_axis(array, order, axis=1) for array in (rows, scores)
+    )
     return TopK(np.where(np.isfinite(scores), rows, -1), scores)
 
 

@@ -78,7 +78,11 @@ class FaissIndex:
     @property
     def kind(self) -> str:
         """All settings that the saved index depends on."""
-        return f"{self.factory} {self.search}" if "Construction" in self.search else self.factory
+        return (
+            f"{self.factory} {self.search}"
+            if "Construction" in self.search
+            else self.factory
+        )
 
     def __call__(
         self,
@@ -91,7 +95,9 @@ class FaissIndex:
         if len(rows) < MIN_TRAINING_ROWS or _must_be_exact():
             return FlatIndex(similarity.prepare(rows.array()), similarity)
         inner = similarity.metric == "ip"
-        new = self._new(rows.width, faiss.METRIC_INNER_PRODUCT if inner else faiss.METRIC_L2)
+        new = self._new(
+            rows.width, faiss.METRIC_INNER_PRODUCT if inner else faiss.METRIC_L2
+        )
         if len(rows) < (MIN_ROWS_PER_LIST * n_lists(new) or MIN_ROWS):
             return FlatIndex(similarity.prepare(rows.array()), similarity)
         details = {
@@ -118,7 +124,9 @@ class FaissIndex:
             return index
 
     def _trained(self, index: Any, rows: VectorRows, similarity: Similarity) -> Any:
-        log.info("Building the search index %s over %d vectors …", self.factory, len(rows))
+        log.info(
+            "Building the search index %s over %d vectors …", self.factory, len(rows)
+        )
         for component in parts(index):
             _set_clustering(component)
         count = max(TRAINING_ROWS_PER_LIST * (n_lists(index) or 1024), MIN_ROWS)
@@ -133,9 +141,13 @@ class FaissIndex:
             yield
         except (RuntimeError, TypeError, MemoryError) as error:
             # FAISS puts the place in its C++ code before the problem.
-            text = re.sub(r"^.*\.(cpp|h):\d+: (Error: )?", "", " ".join(str(error).split()))
+            text = re.sub(
+                r"^.*\.(cpp|h):\d+: (Error: )?", "", " ".join(str(error).split())
+            )
             problem = text or "out of memory"
-            raise Errors.E305(factory=self.factory, search=self.search, problem=problem) from error
+            raise Errors.E305(
+                factory=self.factory, search=self.search, problem=problem
+            ) from error
 
 
 def _check(component: Any) -> None:

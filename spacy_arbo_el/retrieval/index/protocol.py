@@ -21,7 +21,9 @@ class Index(Protocol):
 
     def __len__(self) -> int: ...
 
-    def search(self, queries: np.ndarray, k: int, allowed: np.ndarray | None = None) -> TopK:
+    def search(
+        self, queries: np.ndarray, k: int, allowed: np.ndarray | None = None
+    ) -> TopK:
         """The k nearest rows of each query.
 
         queries: (m, width) float32, prepared.

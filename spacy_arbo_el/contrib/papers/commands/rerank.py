@@ -24,7 +24,9 @@ LIMIT = Opt(0, "--limit", help="Maximum number of documents of TRAIN; 0 for no l
 def rerank_command(
     ctx: typer.Context,
     model: Path = MODEL,
-    train: Path = Arg(..., help="Annotated .spacy to train on, such as the pipeline's own corpus"),
+    train: Path = Arg(
+        ..., help="Annotated .spacy to train on, such as the pipeline's own corpus"
+    ),
     dev: Path = Arg(..., help="Annotated .spacy to fit probabilities on"),
     output: Path = FOLDER,
     config: Path | None = CONFIG,

@@ -24,12 +24,20 @@ if TYPE_CHECKING:
     from ..silver import Scan, SilverReport
 
 TEXTS = Arg(..., help="Raw text: .txt, .jsonl, .csv or .spacy files, or folders")
-DICTIONARY = Opt(..., "--kb", help="Knowledge base, or JSONL file of entities: the dictionary")
+DICTIONARY = Opt(
+    ..., "--kb", help="Knowledge base, or JSONL file of entities: the dictionary"
+)
 SILVER = Opt(..., "--output", "-o", help="A .spacy file, or a folder of them")
-PER_NAME = Opt(20, "--per-name", min=0, help="The most mentions of one name; 0 for all")
+PER_NAME = Opt(
+    20, "--per-name", min=0, help="The most mentions of one name; 0 for all"
+)
 FORMAT = Opt("", "--format", "-f", help=f"Format of all texts: {FORMATS}")
-DEV_SET = Opt(None, "--dev", help="Dev set to write as .spacy, with hidden and other names")
-HIDDEN_KB = Opt(None, "--hidden-kb", help="Folder for the knowledge base without the hidden names")
+DEV_SET = Opt(
+    None, "--dev", help="Dev set to write as .spacy, with hidden and other names"
+)
+HIDDEN_KB = Opt(
+    None, "--hidden-kb", help="Folder for the knowledge base without the hidden names"
+)
 
 
 @dataclass(frozen=True)
@@ -63,7 +71,8 @@ class _SilverTexts:
             return of_dev is None or is_dev(id_, self.seed) == of_dev
 
         docs = chain.from_iterable(
-            read_plain_documents(path, self.nlp, self.format, keep) for path in self.texts
+            read_plain_documents(path, self.nlp, self.format, keep)
+            for path in self.texts
         )
         docs = tqdm(docs, unit=" docs", leave=False)
         return scanned(docs, self.dictionary, self.exclude, hidden)
@@ -78,7 +87,9 @@ def silver_command(
     format: str = FORMAT,
     dev: Path | None = DEV_SET,
     hidden_kb: Path | None = HIDDEN_KB,
-    replace: bool = Opt(False, "--replace", help="Replace a knowledge base at --hidden-kb"),
+    replace: bool = Opt(
+        False, "--replace", help="Replace a knowledge base at --hidden-kb"
+    ),
     lang: str = LANG,
     seed: int = Opt(0, "--seed", min=0, help="Seed of the random choice"),
     code: Path | None = CODE,
@@ -107,13 +118,17 @@ def silver_command(
         if (dev is None) != (hidden_kb is None):
             raise PaperMessages.E843()
         why = "without it, no knowledge base is written"
-        check_needs({"--replace": replace and dev is None}, "--dev and --hidden-kb", why)
+        check_needs(
+            {"--replace": replace and dev is None}, "--dev and --hidden-kb", why
+        )
         nlp = spacy.blank(lang)
         named_kb = KBFromPath(kb)(nlp.vocab)
         dictionary = Dictionary.build(nlp, named_kb.entities)
         source = _SilverTexts(texts, format, nlp, dictionary, _ids(exclude), seed)
         if dev is not None and hidden_kb is not None:
-            _write_with_dev(source, named_kb, per_name, output, dev, hidden_kb, replace)
+            _write_with_dev(
+                source, named_kb, per_name, output, dev, hidden_kb, replace
+            )
         else:
             with source.scan() as scan:
                 _show(write_chosen(scan, output, per_name, seed), output)
@@ -144,7 +159,9 @@ def _write_with_dev(
         # Nothing is written where the rest of the documents has no mention.
         with source.scan(False, hidden.hidden) as train_scan:
             hidden.write(source.nlp, dev)
-            named_kb.update(without_names(named_kb.entities, source.dictionary, hidden.hidden))
+            named_kb.update(
+                without_names(named_kb.entities, source.dictionary, hidden.hidden)
+            )
             named_kb.to_disk(hidden_kb)
             _show_hidden(hidden, dev, hidden_kb)
             _show(write_chosen(train_scan, output, per_name, source.seed), output)
@@ -157,7 +174,9 @@ def _show_hidden(hidden_dev: "HiddenDev", dev: Path, hidden_kb: Path) -> None:
         f"{hidden_dev.in_text} of them of hidden names; {len(hidden_dev.bare)} hidden names on "
         "their own"
     )
-    msg.good(f"{visible(hidden_kb)}: the knowledge base without {len(hidden_dev.hidden)} names")
+    msg.good(
+        f"{visible(hidden_kb)}: the knowledge base without {len(hidden_dev.hidden)} names"
+    )
 
 
 def _show(report: "SilverReport", output: Path) -> None:
@@ -170,4 +189,6 @@ def _show(report: "SilverReport", output: Path) -> None:
         if count:
             msg.info(f"Left out: {count} {reason}")
     frequent = ", ".join(f"{name} ({count})" for name, count in report.frequent)
-    msg.info(f"Most frequent: {visible(frequent)}. Take common words out of the dictionary.")
+    msg.info(
+        f"Most frequent: {visible(frequent)}. Take common words out of the dictionary."
+    )

@@ -123,9 +123,15 @@ def neighbours_for_training(
     """The neighbours of encoded mentions, without the exemplars of a mention's own document."""
     datastore = stages.datastore
     count = stages.inference.n_exemplars
-    own_documents = np.array([documents.numbers.get(record.key[0], -1) for record in batch.records])
+    own_documents = np.array(
+        [documents.numbers.get(record.key[0], -1) for record in batch.records]
+    )
     # So many of a mention's nearest exemplars may be of its document.
-    extra = int(documents.counts[own_documents[own_documents >= 0]].max(initial=0)) if count else 0
+    extra = (
+        int(documents.counts[own_documents[own_documents >= 0]].max(initial=0))
+        if count
+        else 0
+    )
     with datastore.reading() as retriever:
         neighbours = retriever.neighbours(
             batch,
@@ -142,4 +148,6 @@ def neighbours_for_training(
     is_own = documents.of_exemplar[neighbours.exemplars.ids] == own_documents[:, None]
     exemplars = neighbours.exemplars.where(~is_own).first(width)
     entities = datastore.exemplars.entities(datastore.kb)[exemplars.ids]
-    return neighbours.with_exemplars(exemplars, np.where(exemplars.valid, entities, -1))
+    return neighbours.with_exemplars(
+        exemplars, np.where(exemplars.valid, entities, -1)
+    )

@@ -106,7 +106,9 @@ class CrossEncoder:
             "by the scores, not in the ranker": by_scores,
         }
 
-    def score(self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext) -> Scored:
+    def score(
+        self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext
+    ) -> Scored:
         """The scores of the first candidates of mentions. There must be a ``scorer``."""
         before = self.ranker(batch, neighbours, context)
         first = before.candidates.first(self.n_reranked).ids
@@ -119,7 +121,9 @@ class CrossEncoder:
             pairs = self.pairs(batch, np.where(valid, first, -1), context)
             scores[valid] = self.scorer(pairs, context.cache)
             if self.vector_curves is not None:
-                scores += log_odds_by_vectors(neighbours, self.vector_curves).scores_or_least(first)
+                scores += log_odds_by_vectors(
+                    neighbours, self.vector_curves
+                ).scores_or_least(first)
         return Scored(batch, neighbours, before, first, scores)
 
     def pairs(
@@ -140,7 +144,9 @@ class CrossEncoder:
         titled = list(zip((keys // NAMES).tolist(), (keys % NAMES).tolist()))
         entity_of = datastore.kb.entities.at_all([entity for entity, _ in titled])
         texts = [
-            entity_texts(entity_of[entity], name, index.names_of(entity), datastore.normalizer)
+            entity_texts(
+                entity_of[entity], name, index.names_of(entity), datastore.normalizer
+            )
             for entity, name in titled
         ]
         entity_parts = EntityParts.read(tokenizer, texts, self.text)
@@ -173,7 +179,9 @@ class CrossEncoder:
     ) -> CandidateFeatures:
         assert isinstance(self.ranker, FeatureRanker)
         neighbours = scored.neighbours.take(rows)
-        wide = replace(self.ranker, n_reranked=max(self.ranker.n_reranked, self.n_reranked))
+        wide = replace(
+            self.ranker, n_reranked=max(self.ranker.n_reranked, self.n_reranked)
+        )
         gathered = wide.gather(scored.batch.take(rows), neighbours, context)
         assert gathered is not None, "a mention with scores has candidates"
         return with_scores(gathered, scored.first[rows], scored.scores[rows])
@@ -186,7 +194,9 @@ class CrossEncoder:
         is_scored = scored.is_scored[:, None]
         # Of equal ones, the one that was first stays first.
         logits = logits - TIE * np.arange(k, dtype=np.float32)
-        least = np.where(np.isfinite(logits), logits, np.inf).min(axis=1, keepdims=True)
+        least = np.where(np.isfinite(logits), logits, np.inf).min(
+            axis=1, keepdims=True
+        )
         places_behind = np.arange(ids.shape[1], dtype=np.float32) - k + 1
         behind = np.minimum(old, least - GAP * np.maximum(places_behind, 1))
         new = behind.astype(np.float32)
@@ -210,7 +220,9 @@ class CrossEncoder:
             for fold, ranker in enumerate(rankers, -1)
         ]
 
-    def _fit_scores(self, mentions: AnnotatedMentions, context: RankingContext) -> "CrossEncoder":
+    def _fit_scores(
+        self, mentions: AnnotatedMentions, context: RankingContext
+    ) -> "CrossEncoder":
         batch, neighbours, gold, _ = mentions
         plain = replace(self, fitted=CrossEncoderFit())
         if self.scorer is None or not len(batch):
@@ -228,7 +240,9 @@ class CrossEncoder:
             scored.scores[rows], correct, best, features, batch.documents[rows]
         )
         if fitted.weights is not None:
-            log.info("Cross-encoder fitted, held-out accuracy %.4f", fitted.weights.accuracy)
+            log.info(
+                "Cross-encoder fitted, held-out accuracy %.4f", fitted.weights.accuracy
+            )
         return replace(plain, fitted=fitted)
 
     def to_bytes(self) -> bytes:
@@ -248,9 +262,13 @@ class CrossEncoder:
         if not data:
             ranker = self.ranker.from_bytes(b"")
             nothing = CrossEncoderFit()
-            return replace(self, scorer=None, ranker=ranker, vector_curves=None, fitted=nothing)
+            return replace(
+                self, scorer=None, ranker=ranker, vector_curves=None, fitted=nothing
+            )
         content: Any = srsly.msgpack_loads(data)
-        scorer = PairScorer.from_bytes(content["scorer"]) if content["scorer"] else None
+        scorer = (
+            PairScorer.from_bytes(content["scorer"]) if content["scorer"] else None
+        )
         if scorer is not None:
             self._check_size(scorer)
         curves = content.get("vector_curves")

@@ -54,11 +54,16 @@ class EntityParts:
         """
         characters = size * CHARACTERS_PER_PIECE
         budget = size - 2
-        pieces = tokenizer.read([text[:characters] for group in texts for text in group])
-        starts, lengths = (
-            array.reshape(len(texts), -1) for array in (pieces.bounds[:-1], np.diff(pieces.bounds))
+        pieces = tokenizer.read(
+            [text[:characters] for group in texts for text in group]
         )
-        lengths = np.diff(np.minimum(lengths.cumsum(axis=1), budget), prepend=0, axis=1)
+        starts, lengths = (
+            array.reshape(len(texts), -1)
+            for array in (pieces.bounds[:-1], np.diff(pieces.bounds))
+        )
+        lengths = np.diff(
+            np.minimum(lengths.cumsum(axis=1), budget), prepend=0, axis=1
+        )
         order = [TITLE, *READ]
         segments = (list(table[:, order].T) for table in (starts, lengths))
         ids, ends = assemble(pieces.ids, *segments)
@@ -107,7 +112,9 @@ def make_pairs(
     """
     n_mention = len(mentions.ids)
     flat = np.concatenate([mentions.ids, entity_parts.ids, specials])
-    cls, sep, start, end, title = _special_segments(len(flat) - len(specials), len(mention_of))
+    cls, sep, start, end, title = _special_segments(
+        len(flat) - len(specials), len(mention_of)
+    )
     before, head, tail, behind = _mention_segments(mentions, mention_of, window - 4)
     first_part = [cls, before, start, head, tail, end, behind, sep]
     name, description, after = entity_parts.spans[part_of].T

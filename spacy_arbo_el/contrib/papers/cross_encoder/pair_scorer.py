@@ -10,7 +10,12 @@ from thinc.api import Linear, Model, chain
 from thinc.types import Floats2d
 
 from ....base.arrays import TopK
-from ....base.calibration import fit_presence, fit_temperature, log_odds_of, log_softmax
+from ....base.calibration import (
+    fit_presence,
+    fit_temperature,
+    log_odds_of,
+    log_softmax,
+)
 from ....encoders.inputs import EncodingCache, SpanInputs
 from ....encoders.pooling import ClsPooling
 from ....encoders.serialization import load_transformer
@@ -57,7 +62,9 @@ class PairScorer:
         Raises ValueError where the transformer has no second token type or reads fewer word pieces.
         """
         read = (
-            layer for layer in source.walk() if any(isinstance(s, EncoderShim) for s in layer.shims)
+            layer
+            for layer in source.walk()
+            if any(isinstance(s, EncoderShim) for s in layer.shims)
         )
         transformer = next(read, None)
         if transformer is None:
@@ -68,8 +75,12 @@ class PairScorer:
         tower.initialize()
         tokenizer_of(tower, size)
         rng = np.random.default_rng(seed)
-        weights = rng.normal(0, FIRST_WEIGHTS, (1, tower.get_dim("nO"))).astype(np.float32)
-        return cls(_with_head(tower, weights, np.zeros(1, dtype=np.float32)), retriever)
+        weights = rng.normal(0, FIRST_WEIGHTS, (1, tower.get_dim("nO"))).astype(
+            np.float32
+        )
+        return cls(
+            _with_head(tower, weights, np.zeros(1, dtype=np.float32)), retriever
+        )
 
     @property
     def tower(self) -> Model:
@@ -81,7 +92,9 @@ class PairScorer:
         """The tokenizer of entities' texts."""
         return shim_of(self.tower).word_pieces
 
-    def __call__(self, pairs: SpanInputs, cache: EncodingCache | None = None) -> np.ndarray:
+    def __call__(
+        self, pairs: SpanInputs, cache: EncodingCache | None = None
+    ) -> np.ndarray:
         """Return scores, (p,) float32, comparable among the candidates of a mention.
 
         cache: Keeps the scores for the next call; None to keep none.
@@ -92,7 +105,9 @@ class PairScorer:
             return self._read(pairs)
         kind = "pairs", self.model.id
         return cache.of(
-            kind, pairs.keys(), lambda new: self._read(pairs.take(np.array(new, np.int64)))
+            kind,
+            pairs.keys(),
+            lambda new: self._read(pairs.take(np.array(new, np.int64))),
         )
 
     def _read(self, pairs: SpanInputs) -> np.ndarray:
@@ -102,7 +117,9 @@ class PairScorer:
             raise PaperMessages.E875(name=self.tower.attrs["name"])
         return check_scores(self.model.ops.to_numpy(self.model.predict(pairs))[:, 0])
 
-    def begin_update(self, pairs: SpanInputs) -> tuple[np.ndarray, Callable[[np.ndarray], None]]:
+    def begin_update(
+        self, pairs: SpanInputs
+    ) -> tuple[np.ndarray, Callable[[np.ndarray], None]]:
         """Score pairs (p,); return scores and their backprop."""
         ops: Any = self.model.ops
         scores, backprop = self.model.begin_update(pairs)
@@ -139,7 +156,9 @@ class PairScorer:
         shapes = {"W": (1, tower.get_dim("nO")), "b": (1,)}
         for name, shape in shapes.items():
             if head[name].shape != shape or head[name].dtype != np.float32:
-                raise ValueError(f"{name} has the shape {head[name].shape}, not {shape}")
+                raise ValueError(
+                    f"{name} has the shape {head[name].shape}, not {shape}"
+                )
             if not np.isfinite(head[name]).all():
                 raise ValueError(f"{name} has numbers that are not finite")
         return cls(_with_head(tower, head["W"], head["b"]), str(content["retriever"]))
@@ -202,14 +221,22 @@ class CrossEncoderFit:
         gold = (correct & scored).any(axis=1)
         curve = PLAIN
         equal_counts = np.ones(len(scores))
-        presence = fit_presence(before[:, None].astype(np.float64), gold, equal_counts, (1,))
+        presence = fit_presence(
+            before[:, None].astype(np.float64), gold, equal_counts, (1,)
+        )
         if presence is not None:
-            temperature, _ = fit_temperature(scores[gold], correct[gold], equal_counts[gold])
+            temperature, _ = fit_temperature(
+                scores[gold], correct[gold], equal_counts[gold]
+            )
             curve = (temperature, float(presence[0]), float(presence[1]))
-        weights = None if features is None else fit_weights(features, correct, documents)
+        weights = (
+            None if features is None else fit_weights(features, correct, documents)
+        )
         return cls(curve, weights)
 
-    def logits(self, scores: np.ndarray, valid: np.ndarray, before: np.ndarray) -> np.ndarray:
+    def logits(
+        self, scores: np.ndarray, valid: np.ndarray, before: np.ndarray
+    ) -> np.ndarray:
         """Log-odds of candidates by scores alone: (m, k) float32.
 
         before: (m,) float32, the log-odds that the first candidate had before.
@@ -221,7 +248,10 @@ class CrossEncoderFit:
     def to_bytes(self) -> bytes:
         weights = b"" if self.weights is None else self.weights.to_bytes()
         return pack_arrays(
-            {"curve": np.array(self.curve), "weights": np.frombuffer(weights, dtype=np.uint8)}
+            {
+                "curve": np.array(self.curve),
+                "weights": np.frombuffer(weights, dtype=np.uint8),
+            }
         )
 
     @classmethod
@@ -231,7 +261,9 @@ class CrossEncoderFit:
         curve = arrays["curve"]
         weights = arrays["weights"].tobytes()
         if curve.shape != (3,) or not np.isfinite(curve).all():
-            raise ValueError("the curve of the cross-encoder has numbers that are not finite")
+            raise ValueError(
+                "the curve of the cross-encoder has numbers that are not finite"
+            )
         n_features = len(FEATURES) + 1
         return cls(
             (float(curve[0]), float(curve[1]), float(curve[2])),
@@ -247,7 +279,9 @@ def with_scores(
     entities: (m, k) int64, -1 for none. Those that are not among the candidates have features of 0.
     scores: (m, k) float32, NaN for none, which leaves a candidate out.
     """
-    columns = TopK(candidates.entities, candidates.entities.astype(np.float32)).columns_of(entities)
+    columns = TopK(
+        candidates.entities, candidates.entities.astype(np.float32)
+    ).columns_of(entities)
     place = np.maximum(columns, 0)
     features = np.take_along_axis(candidates.features, place[:, :, None], axis=1)
     features = np.where(columns[:, :, None] >= 0, features, np.float32(0))
@@ -255,7 +289,13 @@ def with_scores(
     score = np.where(is_scored, scores, np.float32(0))
     features = np.concatenate([features, score[:, :, None]], axis=2)
     features[~is_scored] = 0
-    exemplars = np.where(columns >= 0, np.take_along_axis(candidates.exemplars, place, axis=1), -1)
-    prior = np.where(columns >= 0, np.take_along_axis(candidates.prior, place, axis=1), 0)
+    exemplars = np.where(
+        columns >= 0, np.take_along_axis(candidates.exemplars, place, axis=1), -1
+    )
+    prior = np.where(
+        columns >= 0, np.take_along_axis(candidates.prior, place, axis=1), 0
+    )
     prior = np.where(is_scored, prior, np.float32(0))
-    return CandidateFeatures(np.where(is_scored, entities, -1), features, exemplars, prior)
+    return CandidateFeatures(
+        np.where(is_scored, entities, -1), features, exemplars, prior
+    )

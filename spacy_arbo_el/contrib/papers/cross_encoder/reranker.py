@@ -15,7 +15,14 @@ import torch
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import registry
-from thinc.api import Adam, Config, Optimizer, fix_random_seed, set_dropout_rate, warmup_linear
+from thinc.api import (
+    Adam,
+    Config,
+    Optimizer,
+    fix_random_seed,
+    set_dropout_rate,
+    warmup_linear,
+)
 
 from ....base.errors import Errors
 from ....base.settings import check_count, check_part, check_positive, check_share
@@ -90,8 +97,12 @@ class RerankerTraining:
 
     def optimizer(self, steps: int) -> Optimizer:
         """The optimizer of a run of so many steps."""
-        rate: Any = warmup_linear(self.learn_rate, max(int(self.warmup * steps), 1), steps + 1)
-        return Adam(rate, L2=WEIGHT_DECAY, L2_is_weight_decay=True, grad_clip=LARGEST_GRADIENT)
+        rate: Any = warmup_linear(
+            self.learn_rate, max(int(self.warmup * steps), 1), steps + 1
+        )
+        return Adam(
+            rate, L2=WEIGHT_DECAY, L2_is_weight_decay=True, grad_clip=LARGEST_GRADIENT
+        )
 
     def order(self, count: int, epoch: int) -> list[np.ndarray]:
         """The mentions of each step of an epoch. count: How many there are."""
@@ -137,7 +148,9 @@ class RerankerTrainer:
     def train(self, train: LabelledMentions, dev: LabelledMentions) -> None:
         """Learn from some mentions, and evaluate on others after each epoch."""
         training = self.training
-        epochs = [training.order(len(train), epoch) for epoch in range(training.max_epochs)]
+        epochs = [
+            training.order(len(train), epoch) for epoch in range(training.max_epochs)
+        ]
         ends = np.cumsum([len(epoch) for epoch in epochs])
         optimizer = training.optimizer(int(ends[-1]))
         fix_random_seed(training.seed)
@@ -165,7 +178,9 @@ class RerankerTrainer:
         """
         set_dropout_rate(self.scorer.model, self.training.dropout)
         scores, backprop = self.scorer.begin_update(self._pairs(mentions))
-        loss, gradient = set_loss(self._ranking(mentions, scores), mentions.table.correct)
+        loss, gradient = set_loss(
+            self._ranking(mentions, scores), mentions.table.correct
+        )
         if not np.isfinite(loss):
             raise TrainingDiverged(Errors.E607.format(name=NAME, loss=loss))
         backprop(gradient[mentions.table.candidates >= 0])
@@ -178,7 +193,9 @@ class RerankerTrainer:
         return float(np.take_along_axis(mentions.table.correct, best, axis=1).mean())
 
     def _pairs(self, mentions: LabelledMentions) -> SpanInputs:
-        return self.reranker.pairs(mentions.batch, mentions.table.candidates, self.context)
+        return self.reranker.pairs(
+            mentions.batch, mentions.table.candidates, self.context
+        )
 
     def _ranking(self, mentions: LabelledMentions, scores: np.ndarray) -> np.ndarray:
         """(m, k) float32, what ranks the candidates; -inf for none. scores: (p,), of the pairs."""
@@ -223,7 +240,9 @@ def fit_weight(table: TrainingCandidates) -> float:
     correct = table.correct[rows]
 
     def loss(log_weight: float) -> float:
-        return set_loss(np.exp(log_weight) * scores, correct)[0] + log_weight**2 / len(rows)
+        return set_loss(np.exp(log_weight) * scores, correct)[0] + log_weight**2 / len(
+            rows
+        )
 
     minimum = minimize_scalar(loss, bounds=tuple(np.log(WEIGHTS)), method="bounded")
     return float(np.exp(minimum.x))
@@ -245,7 +264,9 @@ def train_reranker(
     """
     linker = find_linker(nlp)
     linker.encoder.require_ready(linker.name)
-    resolved = registry.resolve({name: config[name] for name in ("reranker", "training")})
+    resolved = registry.resolve(
+        {name: config[name] for name in ("reranker", "training")}
+    )
     reranker = resolved["reranker"]
     training = resolved["training"]
     if not isinstance(reranker, CrossEncoder):
@@ -282,7 +303,9 @@ def read_config(path: Path | None, overrides: dict[str, Any]) -> Config:
     return Config().from_disk(path or _CONFIG, overrides=overrides)
 
 
-def set_reranker(nlp: Language, linker: ArboLinker, reranker: CrossEncoder, config: Config) -> None:
+def set_reranker(
+    nlp: Language, linker: ArboLinker, reranker: CrossEncoder, config: Config
+) -> None:
     """Install a trained cross-encoder in a pipeline's linker.
 
     config: The section that describes it; it becomes part of the pipeline's config.
@@ -325,5 +348,7 @@ def _first_of_each(batch: MentionBatch) -> np.ndarray:
     """
     first: dict[Any, int] = {}
     for place, record in enumerate(batch.records):
-        first.setdefault((record.key[0], record.normalized.lower(), record.kb_ids), place)
+        first.setdefault(
+            (record.key[0], record.normalized.lower(), record.kb_ids), place
+        )
     return np.array(list(first.values()), dtype=np.int64)

@@ -64,7 +64,9 @@ def character_tables() -> CharacterTables:
     return CharacterTables(
         np.fromiter(map(_lower, range(TABLE_SIZE)), np.uint32, TABLE_SIZE),
         _kinds(),
-        np.fromiter((chr(code).islower() for code in range(TABLE_SIZE)), bool, TABLE_SIZE),
+        np.fromiter(
+            (chr(code).islower() for code in range(TABLE_SIZE)), bool, TABLE_SIZE
+        ),
     )
 
 
@@ -76,9 +78,19 @@ def _lower(code: int) -> int:
 
 def _kinds() -> np.ndarray:
     # By the first letter of the category: letters, marks and numbers are parts of words.
-    kind_of = {"L": WORD, "M": WORD, "N": WORD, "P": SINGLE, "S": SINGLE, "Z": SPACE, "C": SPACE}
+    kind_of = {
+        "L": WORD,
+        "M": WORD,
+        "N": WORD,
+        "P": SINGLE,
+        "S": SINGLE,
+        "Z": SPACE,
+        "C": SPACE,
+    }
     categories = (unicodedata.category(chr(code))[0] for code in range(TABLE_SIZE))
-    kinds = np.fromiter((kind_of[category] for category in categories), np.uint8, TABLE_SIZE)
+    kinds = np.fromiter(
+        (kind_of[category] for category in categories), np.uint8, TABLE_SIZE
+    )
     for start, end in _WITHOUT_SPACES:
         characters = kinds[start:end]
         characters[characters == WORD] = SINGLE
@@ -143,7 +155,8 @@ def tokenize(texts: Sequence[str], cuts: np.ndarray | None = None) -> Tokens:
         text_starts,
         bounds,
         _sentences(codes, kinds, is_lower, starts, ends, bounds, line_breaks),
-        line_breaks[starts] - np.repeat(line_breaks[text_starts[:-1]], np.diff(bounds)),
+        line_breaks[starts]
+        - np.repeat(line_breaks[text_starts[:-1]], np.diff(bounds)),
     )
 
 
@@ -166,7 +179,9 @@ def _sentences(
     last = codes[starts[:-1]]
     following = starts[1:]
     behind = ends[:-1]
-    spaced = (behind < following) & (kinds[np.minimum(behind, len(codes) - 1)] == SPACE)
+    spaced = (behind < following) & (
+        kinds[np.minimum(behind, len(codes) - 1)] == SPACE
+    )
     closes = np.isin(last, SENTENCE_ENDS) & spaced & ~is_lower[following]
     closes |= np.isin(last, CERTAIN_ENDS)
     closes |= line_breaks[following] > line_breaks[behind]

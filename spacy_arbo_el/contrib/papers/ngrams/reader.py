@@ -53,13 +53,19 @@ class NgramReader:
         return "words and pairs of words"
 
     def read_mentions(
-        self, model: Any, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
+        self,
+        model: Any,
+        texts: Sequence[str],
+        text_of: np.ndarray,
+        offsets: np.ndarray,
     ) -> SpanInputs:
         """Read mentions without looking at ``model``. See ``TowerReader.read_mentions``."""
         check_offsets(texts, text_of, offsets)
         if not len(text_of):
             return SpanInputs.empty()
-        text_starts = offsets_of(np.array([len(text) for text in texts], dtype=np.int64))
+        text_starts = offsets_of(
+            np.array([len(text) for text in texts], dtype=np.int64)
+        )
         characters = text_starts[text_of][:, None] + offsets.reshape(-1, 2)
         tokens = tokenize(texts, characters.ravel())
         low = np.searchsorted(tokens.starts, characters[:, 0])
@@ -67,7 +73,9 @@ class NgramReader:
         begin, end = self._context(tokens, text_of, low, high)
         lengths = np.minimum(high - low, NAME_TOKENS)
         passages = assemble(
-            number_tokens(tokens), [begin, low, high], [low - begin, lengths, end - high]
+            number_tokens(tokens),
+            [begin, low, high],
+            [low - begin, lengths, end - high],
         )
         first = low - begin
         return SpanInputs.one_span_each(*passages, first, first + lengths - 1, first)
@@ -81,7 +89,9 @@ class NgramReader:
         sentences = tokens.sentences
         last = len(tokens) - 1
         before = np.searchsorted(sentences, sentences[np.minimum(low, last)])
-        behind = np.searchsorted(sentences, sentences[np.clip(high - 1, 0, last)], side="right")
+        behind = np.searchsorted(
+            sentences, sentences[np.clip(high - 1, 0, last)], side="right"
+        )
         begin = np.minimum(np.maximum(before, low - self.window), low - self.near)
         end = np.maximum(np.minimum(behind, high + self.window), high + self.near)
         begin = np.clip(begin, tokens.bounds[text_of], low)
@@ -91,8 +101,13 @@ class NgramReader:
         """Read texts without looking at ``model``. See ``TowerReader.read_texts``."""
         if not texts:
             return SpanInputs.empty()
-        limits = (NAME_TOKENS * CHARACTERS_PER_TOKEN, TEXT_TOKENS * CHARACTERS_PER_TOKEN)
-        tokens = tokenize([string[:n] for text in texts for string, n in zip(text, limits)])
+        limits = (
+            NAME_TOKENS * CHARACTERS_PER_TOKEN,
+            TEXT_TOKENS * CHARACTERS_PER_TOKEN,
+        )
+        tokens = tokenize(
+            [string[:n] for text in texts for string, n in zip(text, limits)]
+        )
         first = tokens.bounds[:-1]
         lines = tokens.lines
         n_tokens = np.diff(tokens.bounds)
@@ -109,14 +124,22 @@ class NgramReader:
         types = description + described
         end = tokens.bounds[2::2]
         ones = np.ones(len(texts), dtype=np.int64)
-        flat = np.concatenate([words, np.insert(words, np.flatnonzero(breaks), BREAK), [BREAK]])
+        flat = np.concatenate(
+            [words, np.insert(words, np.flatnonzero(breaks), BREAK), [BREAK]]
+        )
         # Where each token, with the break before it, begins among those with breaks.
         at = len(words) + np.arange(len(words) + 1) + offsets_of(breaks)
         cut = np.minimum(described, TEXT_TOKENS)
         types_end = np.minimum(end, types + TEXT_TOKENS)
         passages = assemble(
             flat,
-            [at[title], (len(flat) - 1) * ones, description, (len(flat) - 1) * ones, at[types]],
+            [
+                at[title],
+                (len(flat) - 1) * ones,
+                description,
+                (len(flat) - 1) * ones,
+                at[types],
+            ],
             [at[title_end] - at[title], ones, cut, ones, at[types_end] - at[types]],
         )
         length = at[title_end] - at[title]
@@ -148,7 +171,9 @@ def mention_fields(inputs: SpanInputs, window: int) -> list[Field]:
     window_end = np.minimum(high + window, end)
     flat = np.append(inputs.ids, np.int32(PLACE))
     place = np.full(len(inputs), len(flat) - 1)
-    sentence = assemble(flat, [start, place, high], [low - start, np.ones_like(place), end - high])
+    sentence = assemble(
+        flat, [start, place, high], [low - start, np.ones_like(place), end - high]
+    )
     bounds = [(low, high), (window_start, low), (high, window_end)]
     return [*(_cut(inputs.ids, *pair) for pair in bounds), Field(*sentence)]
 
@@ -157,7 +182,9 @@ def entity_fields(inputs: SpanInputs) -> list[Field]:
     """The names, the description and the types."""
     start, low, high, end = _bounds(inputs)
     types = start + inputs.marker
-    return [_cut(inputs.ids, *pair) for pair in ((low, high), (high, types), (types, end))]
+    return [
+        _cut(inputs.ids, *pair) for pair in ((low, high), (high, types), (types, end))
+    ]
 
 
 def _bounds(inputs: SpanInputs) -> tuple[np.ndarray, ...]:

@@ -72,8 +72,12 @@ def build_ngram_encoder(
         check_count(f"model.{name}", value, least=1)
     reader = NgramReader(near, window)
     table = _table(rows, vectors)
-    mention = _tower("mention", MENTION_FIELDS, "sentence", table, reader, hidden, width)
-    entity = _tower("entity", ENTITY_FIELDS, "description", table, reader, hidden, width)
+    mention = _tower(
+        "mention", MENTION_FIELDS, "sentence", table, reader, hidden, width
+    )
+    entity = _tower(
+        "entity", ENTITY_FIELDS, "description", table, reader, hidden, width
+    )
     model = build_dual_encoder(mention, entity)
     model.init = init
     return model
@@ -90,7 +94,9 @@ def init(model: Model, X: SpanInputs | None = None, Y: Floats2d | None = None) -
         _init_tower(tower)
     rows = table.get_dim("nV")
     width = table.get_dim("nO")
-    vectors = np.random.default_rng((rows, width)).normal(size=(rows, width)) / width**0.5
+    vectors = (
+        np.random.default_rng((rows, width)).normal(size=(rows, width)) / width**0.5
+    )
     ops: Any = table.ops
     table.set_param("E", ops.asarray2f(vectors.astype(np.float32)))
 
@@ -161,17 +167,24 @@ def _init_tower(tower: Model) -> None:
     for number, layer in enumerate(tower_parts.fields):
         # 0 for names and mentions, 1 for sentences and descriptions, and others for the rest.
         seed = 0 if number == 0 else (1 if number == main else 10 + number)
-        _set_layer(layer, random_projection(layer.get_dim("nO"), layer.get_dim("nI"), seed))
+        _set_layer(
+            layer, random_projection(layer.get_dim("nO"), layer.get_dim("nI"), seed)
+        )
     hidden = tower_parts.top[0].get_dim("nO")
     for layers, place, share_of_others in (
         (tower_parts.context, main - 1, NOISE),
         (tower_parts.top, 0, CONTEXT),
     ):
         first, second = layers
-        _set_layer(first, identity_block(hidden, first.get_dim("nI"), place, share_of_others))
+        _set_layer(
+            first, identity_block(hidden, first.get_dim("nI"), place, share_of_others)
+        )
         width = second.get_dim("nO")
         is_square = width == hidden
-        _set_layer(second, np.eye(hidden) if is_square else random_projection(width, hidden, 2))
+        _set_layer(
+            second,
+            np.eye(hidden) if is_square else random_projection(width, hidden, 2),
+        )
 
 
 def random_projection(width: int, inner: int, seed: int) -> np.ndarray:
@@ -183,7 +196,9 @@ def random_projection(width: int, inner: int, seed: int) -> np.ndarray:
     return generator.normal(scale=(2.0 / width) ** 0.5, size=(width, inner))
 
 
-def identity_block(width: int, inner: int, place: int, share_of_others: float) -> np.ndarray:
+def identity_block(
+    width: int, inner: int, place: int, share_of_others: float
+) -> np.ndarray:
     """Weights that pass on one input and a share of the others: (width, inner).
 
     inner: A multiple of the width: inputs of that width beside each other.
@@ -228,7 +243,9 @@ def _forward(model: Model, X: SpanInputs, is_train: bool) -> tuple[Floats2d, Bac
     backprops = []
     for field, layer in zip(_fields(model, X), tower_parts.fields):
         average_matrices = averages(field, len(vectors))
-        averaged = ops.asarray2f(np.hstack([matrix @ vectors for matrix in average_matrices]))
+        averaged = ops.asarray2f(
+            np.hstack([matrix @ vectors for matrix in average_matrices])
+        )
         mask = ops.get_dropout_mask(averaged.shape, rate) if is_train and rate else 1.0
         output, backward = layer(averaged * mask, is_train)
         matrices.append(average_matrices)
@@ -270,7 +287,9 @@ def _compound(
     def backprop(d_output: Floats2d) -> list[Floats2d]:
         gradient = backprop_first(backprop_second(d_output))
         gradients = xp.split(gradient, len(inputs), axis=1)
-        return [xp.ascontiguousarray(gradient_of_input) for gradient_of_input in gradients]
+        return [
+            xp.ascontiguousarray(gradient_of_input) for gradient_of_input in gradients
+        ]
 
     return second, backprop
 
@@ -283,6 +302,7 @@ def _add_gradient(table: Model, sums: Sequence[tuple[csr_matrix, np.ndarray]]) -
     for matrix, d_average in sums:
         rows, columns = np.unique(matrix.indices, return_inverse=True)
         small = csr_matrix(
-            (matrix.data, columns.reshape(-1), matrix.indptr), shape=(len(d_average), len(rows))
+            (matrix.data, columns.reshape(-1), matrix.indptr),
+            shape=(len(d_average), len(rows)),
         )
         gradient[rows] += ops.asarray2f(small.T @ d_average)

@@ -21,9 +21,13 @@ def diff_command(
     # fmt: off
     old: Path = Arg(..., help="Output of `arbo link`"),
     new: Path = Arg(..., help="A later output"),
-    old_kb: Path | None = Opt(None, "--old-kb", help="Knowledge base of OLD, for the reasons"),
+    old_kb: Path | None = Opt(
+        None, "--old-kb", help="Knowledge base of OLD, for the reasons"
+    ),
     new_kb: Path | None = Opt(None, "--new-kb", help="Knowledge base of NEW"),
-    output: Path | None = Opt(None, "--output", "-o", help="A .csv table of all differences"),
+    output: Path | None = Opt(
+        None, "--output", "-o", help="A .csv table of all differences"
+    ),
     # fmt: on
 ) -> None:
     """List the links that have changed, and why.

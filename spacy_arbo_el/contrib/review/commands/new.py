@@ -26,7 +26,9 @@ MODEL = Arg(..., help="Pipeline with a linker that keeps new entities")
 def list_command(
     # fmt: off
     model: Path = MODEL,
-    limit: int = Opt(20, "--limit", "-n", help="Maximum number of new entities to list"),
+    limit: int = Opt(
+        20, "--limit", "-n", help="Maximum number of new entities to list"
+    ),
     output: Path | None = Opt(
         None, "--output", "-o", help="CSV file of all of them, for `arbo new apply`"
     ),
@@ -57,7 +59,9 @@ def list_command(
 def apply_command(
     # fmt: off
     model: Path = MODEL,
-    decisions: Path = Arg(..., help="CSV file with a decision per line, see `arbo new list -o`"),
+    decisions: Path = Arg(
+        ..., help="CSV file with a decision per line, see `arbo new list -o`"
+    ),
     code: Path | None = CODE,
     # fmt: on
 ) -> None:
@@ -80,7 +84,10 @@ def apply_command(
         rows = list(read_decisions(decisions))
         with edit_pipeline(model) as nlp:
             counts = apply_all(decisions, rows, find_linker(nlp).new_entities)
-    made = ", ".join(f"{count} {name}" for name, count in counts.items()) or "no decisions"
+    made = (
+        ", ".join(f"{count} {name}" for name, count in counts.items())
+        or "no decisions"
+    )
     msg.good(visible(f"{model}: {made}"))
 
 

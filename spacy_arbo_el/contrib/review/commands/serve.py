@@ -27,11 +27,22 @@ READS = "without it, this server changes the entities itself"
 LEAST = 16
 
 
-TEXTS = Opt(None, "--texts", help="Documents whose links are reviewed too, as for `arbo link`")
-HOST = Opt("127.0.0.1", "--host", help="Address to listen on; by default this machine's")
-PORT = Opt(8765, "--port", min=0, max=65535, help="Port to listen on; 0 for a free one")
+TEXTS = Opt(
+    None, "--texts", help="Documents whose links are reviewed too, as for `arbo link`"
+)
+HOST = Opt(
+    "127.0.0.1", "--host", help="Address to listen on; by default this machine's"
+)
+PORT = Opt(
+    8765, "--port", min=0, max=65535, help="Port to listen on; 0 for a free one"
+)
 NAME = Opt(os.environ.get("USER", ""), "--name", help="Your name", show_default=False)
-TOKEN = Opt("", "--token", envvar="ARBO_TOKEN", help="Secret that clients send; random by default")
+TOKEN = Opt(
+    "",
+    "--token",
+    envvar="ARBO_TOKEN",
+    help="Secret that clients send; random by default",
+)
 URL = Opt("", "--url", help="Address that browsers use, if different (a proxy's)")
 FOLLOWED = Opt(
     None,
@@ -41,9 +52,13 @@ FOLLOWED = Opt(
 )
 READ_ONLY = Opt(False, "--read-only", help="Show everything, change nothing")
 ADOPT = Opt(
-    False, "--adopt", help="Make decisions that a journal has for another state of the pipeline"
+    False,
+    "--adopt",
+    help="Make decisions that a journal has for another state of the pipeline",
 )
-SPACE = Opt("", "--space", help="URI that the ids of entities belong to, for OpenRefine")
+SPACE = Opt(
+    "", "--space", help="URI that the ids of entities belong to, for OpenRefine"
+)
 
 
 def serve_command(
@@ -97,20 +112,29 @@ def serve_command(
 
 
 def _serve_pages(
-    app: Any, review: "Review", bound: "socket", rules: "Rules", kb: Path | None, token: str
+    app: Any,
+    review: "Review",
+    bound: "socket",
+    rules: "Rules",
+    kb: Path | None,
+    token: str,
 ) -> None:
     from ..serve.following import Following
     from ..serve.running import run
 
     # A server that is told to stop saves while it answers what was asked before.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    following = nullcontext() if kb is None else Following(app.state.service, kb).running()
+    following = (
+        nullcontext() if kb is None else Following(app.state.service, kb).running()
+    )
     with following, suppress(KeyboardInterrupt):
         run(app, bound, rules, lambda: _say(review, rules, token), review.save)
     review.save()
     if review.saved:
         msg.good(visible(f"{review.model}: saved with all decisions"))
-        export = f"python -m spacy arbo kb export {review.model} entities.csv --changed"
+        export = (
+            f"python -m spacy arbo kb export {review.model} entities.csv --changed"
+        )
         msg.info(visible(f"Your list with what was decided: {export}"))
 
 
@@ -156,7 +180,10 @@ def _say(review: Any, rules: Any, token: str) -> None:
     _warn_of_others(rules)
     msg.good(f"{len(review.queue.rows)} new entities to review. Open this address:")
     # A given token, and all that is derived from it, is not for the log of a container.
-    print(f"{rules.origins[0]}/?token={'$ARBO_TOKEN' if token else rules.token}", flush=True)
+    print(
+        f"{rules.origins[0]}/?token={'$ARBO_TOKEN' if token else rules.token}",
+        flush=True,
+    )
     tables = "the page History has the address" if token else address(rules)
     print(f"For OpenRefine: {tables}", flush=True)
 

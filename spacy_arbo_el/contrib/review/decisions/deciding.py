@@ -9,7 +9,13 @@ from typing import Any
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
-from ....discovery.decision_log import NOTES, ON_CLUSTERS, DecisionLog, Entry, clusters_of
+from ....discovery.decision_log import (
+    NOTES,
+    ON_CLUSTERS,
+    DecisionLog,
+    Entry,
+    clusters_of,
+)
 from ....kb.entity import NIL, Entity
 from ....linker import find_linker
 from ....linking.feedback import correction_key
@@ -55,8 +61,15 @@ class Deciding:
         before = len(new.log)
         if action in (*ON_CLUSTERS, *NOTES):
             # The part that a split makes is not there yet, where it is repeated.
-            ids = (entity_id for entity_id in clusters_of(entry) if entity_id != entry.get("off"))
-            entry = {**entry, "names": {entity_id: new.named(entity_id).name for entity_id in ids}}
+            ids = (
+                entity_id
+                for entity_id in clusters_of(entry)
+                if entity_id != entry.get("off")
+            )
+            entry = {
+                **entry,
+                "names": {entity_id: new.named(entity_id).name for entity_id in ids},
+            }
         if action in ON_CLUSTERS:
             try:
                 entry = {**entry, **self._decide(entry)}
@@ -81,7 +94,11 @@ class Deciding:
 
     def _steps(self, before: int) -> list[int]:
         """The decisions that the linker's own log has had since it had ``before`` entries."""
-        return [e["n"] for e in self.linker.new_entities.history.standing() if e["n"] >= before]
+        return [
+            e["n"]
+            for e in self.linker.new_entities.history.standing()
+            if e["n"] >= before
+        ]
 
     def _undo_steps(self, steps: Sequence[int]) -> None:
         log = self.linker.new_entities.history
@@ -96,11 +113,17 @@ class Deciding:
         new = self.linker.new_entities
         action = entry["action"]
         if action == "accept_all":
-            return {"entities": [new.accept(entity_id).to_dict() for entity_id in entry["ids"]]}
+            return {
+                "entities": [
+                    new.accept(entity_id).to_dict() for entity_id in entry["ids"]
+                ]
+            }
         if action == "accept":
             kb_id = entry.get("kb_id")
             details = {"types": entry.get("types")}
-            details.update((name, entry.get(name, "")) for name in ("title", "description"))
+            details.update(
+                (name, entry.get(name, "")) for name in ("title", "description")
+            )
             entity = new.accept(entry["id"], kb_id or None, **details)
             added = bool(new.log[-1]["added"])
             return {"kb_id": entity.id, "entity": entity.to_dict(), "added": added}
@@ -111,7 +134,9 @@ class Deciding:
             return {"kb_id": entity.id, "entity": {"title": entity.title}}
         if action == "split":
             keys = ["{}:{}:{}".format(*m.key) for m in new.named(entry["id"]).members]
-            numbers = [number for number, key in enumerate(keys) if key in entry["mentions"]]
+            numbers = [
+                number for number, key in enumerate(keys) if key in entry["mentions"]
+            ]
             return {"off": new.split(entry["id"], numbers).id, "members": numbers}
         if action == "merge":
             new.merge(entry["id"], *entry["others"])
@@ -123,7 +148,9 @@ class Deciding:
         span = self._span(entry)
         before = self.linker.stages.corrections.items.get(correction_key(span))
         self.linker.feedback.learn(span, entry["kb_id"])
-        return {"before": None if before is None else [before.kb_id, list(before.rejected)]}
+        return {
+            "before": None if before is None else [before.kb_id, list(before.rejected)]
+        }
 
     def _undo_learn(self, entry: Entry) -> None:
         span = self._span(entry)
@@ -157,7 +184,9 @@ class Deciding:
             ids = [entity["id"]]
         ids = list(dict.fromkeys(ids))
         changed = set(ids)
-        redirects = {old: to for old, to in kb.entities.redirects().items() if to in changed}
+        redirects = {
+            old: to for old, to in kb.entities.redirects().items() if to in changed
+        }
         before = [kb.get(entity_id).to_dict() for entity_id in ids if entity_id in kb]
         if name == "add":
             kb.add([Entity(**entity)])

@@ -31,7 +31,9 @@ def write_decisions(new_entities: NewEntities, path: Path) -> None:
 
 def described(entity: NewEntity) -> tuple[object, ...]:
     """The values of ``COLUMNS``."""
-    nearest = "; ".join(f"{n.title} ({n.kb_id}, {n.probability:.2f})" for n in entity.nearest)
+    nearest = "; ".join(
+        f"{n.title} ({n.kb_id}, {n.probability:.2f})" for n in entity.nearest
+    )
     return (
         entity.id,
         entity.name,
@@ -54,7 +56,9 @@ def read_decisions(path: Path) -> Iterator[tuple[int, DecisionRow]]:
             continue
         if row["decision"] not in DECISIONS:
             choices = ", ".join(DECISIONS)
-            problem = ReviewMessages.E793.format(value=row["decision"], choices=choices)
+            problem = ReviewMessages.E793.format(
+                value=row["decision"], choices=choices
+            )
             raise line_error(path, number, problem)
         yield number, row
 
@@ -73,7 +77,9 @@ def apply_all(
         try:
             _apply(row, new_entities)
         except (ValueError, KeyError) as error:
-            raise line_error(path, number, str(error.args[0] if error.args else error)) from None
+            raise line_error(
+                path, number, str(error.args[0] if error.args else error)
+            ) from None
         counts[row["decision"]] += 1
     return {name: counts[name] for name in DECISIONS if counts[name]}
 
@@ -82,7 +88,9 @@ def _apply(row: DecisionRow, new_entities: NewEntities) -> None:
     entity = row["id"]
     decision = row["decision"]
     if decision == ACCEPT:
-        details: dict[str, Any] = {name: row.get(name, "") for name in ("title", "description")}
+        details: dict[str, Any] = {
+            name: row.get(name, "") for name in ("title", "description")
+        }
         if row.get("types"):
             details["types"] = row["types"].split("|")
         new_entities.accept(entity, row.get("kb_id") or None, **details)
@@ -104,4 +112,6 @@ def _numbers(cell: str) -> list[int]:
     try:
         return [int(number) for number in cell.replace(",", " ").split()]
     except ValueError:
-        raise ValueError(f"'members' must be numbers of mentions, got {cell!r:.40}.") from None
+        raise ValueError(
+            f"'members' must be numbers of mentions, got {cell!r:.40}."
+        ) from None

@@ -110,7 +110,9 @@ class Recorded:
         if len(lines) < 2:  # nothing was decided, so that it belongs to nobody
             return cls(path, "", "", [], 0, len(data))
         first = lines[0]
-        return cls(path, first["journal"], first["state"], lines[1:], complete, len(data))
+        return cls(
+            path, first["journal"], first["state"], lines[1:], complete, len(data)
+        )
 
     def start(self, meta: Mapping[str, Any], model: Path) -> int:
         """The number of entries that a saved pipeline has.

@@ -13,7 +13,12 @@ from jinja2.runtime import Context
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import (
+    HTMLResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+)
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -38,7 +43,9 @@ MOVES_ON = ("accept", "link", "reject", "skip")
 
 def url(path: str, query: Mapping[str, Any] | None = None, **more: Any) -> str:
     """An address of ours. Values that are None or empty are left out."""
-    values = {k: v for k, v in {**(query or {}), **more}.items() if v not in (None, "")}
+    values = {
+        k: v for k, v in {**(query or {}), **more}.items() if v not in (None, "")
+    }
     return f"{path}?{urlencode(values, quote_via=quote)}" if values else path
 
 
@@ -62,16 +69,31 @@ class Pages:
         }
         made = {"hidden": self._hidden, "why": self._why}
         named = {"cluster": lambda i: review.new[i or ""], "url": self._url}
-        functions = {"explained": partial(part, "explanation"), "version_of": version_of}
-        self.env.globals.update(**globals_of_review, **made, **named, **functions, counted=counted)
+        functions = {
+            "explained": partial(part, "explanation"),
+            "version_of": version_of,
+        }
         self.env.globals.update(
-            choices=CHOICES, Filters=Filters, sure_of=sure_of, exports=EXPORTS, gold=GOLD
+            **globals_of_review, **made, **named, **functions, counted=counted
         )
-        self.env.filters.update(p=shown_probability, blanks=partial(re.sub, r"\s+", " "))
+        self.env.globals.update(
+            choices=CHOICES,
+            Filters=Filters,
+            sure_of=sure_of,
+            exports=EXPORTS,
+            gold=GOLD,
+        )
+        self.env.filters.update(
+            p=shown_probability, blanks=partial(re.sub, r"\s+", " ")
+        )
 
     @pass_context
     def _url(
-        self, context: Context, path: str, query: Mapping[str, Any] | None = None, **more: Any
+        self,
+        context: Context,
+        path: str,
+        query: Mapping[str, Any] | None = None,
+        **more: Any,
     ) -> str:
         """An address of ours, in the window of the page."""
         return context["root"] + url(path, query, **more)
@@ -82,7 +104,9 @@ class Pages:
         back = urlencode(context["back"])
         values = {"csrf": window.form if window else "", "back": back, **more}
         field = Markup('<input type="hidden" name="{}" value="{}">')
-        return Markup("").join(field.format(*pair) for pair in values.items() if pair[1] != "")
+        return Markup("").join(
+            field.format(*pair) for pair in values.items() if pair[1] != ""
+        )
 
     def _near(self, entity: Any) -> list[Any]:
         """The nearest entities of a new one now.
@@ -93,25 +117,38 @@ class Pages:
         rows = []
         for nearest_entity in self.review.near.of(entity):
             links = nearest_entity.probability >= threshold
-            reason = "would be linked by now" if links else f"below the threshold of {threshold:g}"
+            reason = (
+                "would be linked by now"
+                if links
+                else f"below the threshold of {threshold:g}"
+            )
             rows.append((nearest_entity, reason))
         return rows
 
     def _why(self, entity: Any, kb_id: str) -> Markup:
         member = entity.members[entity.medoid]
         span = self.links.span(member.key) if self.links is not None else None
-        span = span or span_in(self.review.nlp, {**vars(member), "document": member.document})
+        span = span or span_in(
+            self.review.nlp, {**vars(member), "document": member.document}
+        )
         return Markup(part("explanation", self.review.linker.explain(span, kb_id)))
 
-    def show(self, name: str, request: Request, status: int = 200, **values: Any) -> Response:
+    def show(
+        self, name: str, request: Request, status: int = 200, **values: Any
+    ) -> Response:
         """A page, or a part of one. Raises KeyError if it does not exist."""
         query: Any = request.query_params if not values else {}
         filters = Filters.of(query)
         window = request.scope["window"]
         if name in ("links", "link") and self.links is None:
-            raise HTTPException(404, "Give documents to review links: --texts corpus.spacy.")
+            raise HTTPException(
+                404, "Give documents to review links: --texts corpus.spacy."
+            )
         root = request.scope.get("root_path", "")
-        back = {**filters.query(), **({"next": query["next"]} if query.get("next") else {})}
+        back = {
+            **filters.query(),
+            **({"next": query["next"]} if query.get("next") else {}),
+        }
         values_of_page = {
             "query": query,
             "filters": filters,
@@ -146,7 +183,9 @@ class Pages:
         """A file of what was decided."""
         name = request.path_params["name"]
         if name not in EXPORTS or (name == GOLD and self.links is None):
-            raise HTTPException(404, f"There is no file {name!r}. The page History has all.")
+            raise HTTPException(
+                404, f"There is no file {name!r}. The page History has all."
+            )
         with self.review.alone:
             content = exported(name, self.review, self.links)
         return Response(content, media_type="application/octet-stream")
@@ -162,28 +201,48 @@ class Pages:
         more = form.values
         if action == "learn":
             if self.links is None:
-                raise HTTPException(404, "Give documents to decide on links: --texts corpus.spacy.")
+                raise HTTPException(
+                    404, "Give documents to decide on links: --texts corpus.spacy."
+                )
             with self.review.alone:
                 more = self.links.entry_of(self.links.row(form.row), more["kb_id"])
         typed = more.get("kb_id") if action == "accept" else None
         if typed and typed in review.linker.kb:
-            exists = {"known": review.linker.kb.get(typed), "given": more, "seen": form.seen}
+            exists = {
+                "known": review.linker.kb.get(typed),
+                "given": more,
+                "seen": form.seen,
+            }
             return self.show("exists", request, 409, **exists)
         before = review.queue.rows.get(more.get("id", ""))
-        following = next_id(review.select(filters), before, filters.sort) if before else ""
+        following = (
+            next_id(review.select(filters), before, filters.sort) if before else ""
+        )
         after = form.back.get("next", following)
         entry = review.decide(action, self.by(request), form.seen, **more)
         query = {**filters.query(), "done": entry["n"]}
         if action == "learn" and self.links is not None:
             open_rows = self.links.select(filters, review)
-            to: Any = ("/link", query, open_rows[0].number) if open_rows else ("/links", query)
+            to: Any = (
+                ("/link", query, open_rows[0].number)
+                if open_rows
+                else ("/links", query)
+            )
             return self._to(request, *to)
         if action in MOVES_ON:
             open_ids = [
-                entity_id for entity_id in (after, following) if entity_id in review.queue.rows
+                entity_id
+                for entity_id in (after, following)
+                if entity_id in review.queue.rows
             ]
-            after = (open_ids or [next_id(review.select(filters), before, filters.sort)])[0]
-            place = url("/cluster", query, id=after) if after else self._place(entry, query)
+            after = (
+                open_ids or [next_id(review.select(filters), before, filters.sort)]
+            )[0]
+            place = (
+                url("/cluster", query, id=after)
+                if after
+                else self._place(entry, query)
+            )
         elif form.at in review.queue.rows:
             place = url("/cluster", query, id=form.at)
         else:
@@ -199,12 +258,18 @@ class Pages:
         """Undo a decision, and show its page."""
         form = request.scope["form"]
         number_given = form.get("n", [""])[0]
-        number = int(number_given) if number_given.isdecimal() and len(number_given) < 10 else None
+        number = (
+            int(number_given)
+            if number_given.isdecimal() and len(number_given) < 10
+            else None
+        )
         back = Filters.of(dict(parse_qsl(form.get("back", [""])[0]))).query()
         entry = self.review.undo(self.by(request), number)
         return self._to(request, self._place(entry, {**back, "undone": entry["n"]}))
 
-    def _to(self, request: Request, path: str, query: Any = None, n: Any = None) -> Response:
+    def _to(
+        self, request: Request, path: str, query: Any = None, n: Any = None
+    ) -> Response:
         root = request.scope.get("root_path", "")
         return RedirectResponse(root + url(path, query, n=n), 303)
 
@@ -217,7 +282,11 @@ class Pages:
                 for entity_id in entry["changed"][::-1]
                 if entity_id in self.review.linker.kb
             ]
-            return url("/kb/entity" if present_ids else "/kb", query, id="".join(present_ids[:1]))
+            return url(
+                "/kb/entity" if present_ids else "/kb",
+                query,
+                id="".join(present_ids[:1]),
+            )
         stays = entry["id"] if entry.get("id") in self.review.queue.rows else ""
         return url("/cluster" if stays else "/", query, id=stays)
 
@@ -229,13 +298,17 @@ class Pages:
         """Name who decides in this window."""
         window: Window | None = request.scope["window"]
         if window is not None:
-            window.name = " ".join(request.scope["form"].get("name", [""])[0].split())[:100]
+            window.name = " ".join(request.scope["form"].get("name", [""])[0].split())[
+                :100
+            ]
         return self._to(request, "/history")
 
     def leave(self, request: Request) -> Response:
         """Log out of a window."""
         window: Window | None = request.scope["window"]
-        answer = PlainTextResponse("Logged out. The address that the command has printed logs in.")
+        answer = PlainTextResponse(
+            "Logged out. The address that the command has printed logs in."
+        )
         if window is not None:
             self.windows.close(window)
             answer.delete_cookie(COOKIE, path=request.scope["root_path"])
@@ -243,7 +316,11 @@ class Pages:
 
 
 def create_app(
-    review: Review, rules: Rules, links: LinkReview | None = None, by: str = "", space: str = ""
+    review: Review,
+    rules: Rules,
+    links: LinkReview | None = None,
+    by: str = "",
+    space: str = "",
 ) -> FastAPI:
     """The application over a review.
 
@@ -252,9 +329,15 @@ def create_app(
     """
     windows = Windows(by)
     pages = Pages(review, rules, links, windows)
-    shown = {"/": "queue", "/kb/entity": "entity", **{f"/{name}": name for name in PAGES}}
+    shown = {
+        "/": "queue",
+        "/kb/entity": "entity",
+        **{f"/{name}": name for name in PAGES},
+    }
     shown.update({f"/{name}": f"_{name}" for name in PARTS})
-    routes: list[BaseRoute] = [Route(p, partial(pages.show, name)) for p, name in shown.items()]
+    routes: list[BaseRoute] = [
+        Route(p, partial(pages.show, name)) for p, name in shown.items()
+    ]
     changing: dict[str, Any] = {
         "/decide/{action}": pages.decide,
         "/undo": pages.undo,
@@ -267,13 +350,17 @@ def create_app(
         *(Route(path, answer, methods=["POST"]) for path, answer in changing.items()),
         Mount("/static", StaticFiles(directory=HERE / "static")),
     ]
-    failures: Any = dict.fromkeys((HTTPException, ValueError, KeyError, OSError), pages.fail)
+    failures: Any = dict.fromkeys(
+        (HTTPException, ValueError, KeyError, OSError), pages.fail
+    )
     edits = None if review.read_only else _edits(review)
     service = Service(review.nlp, edits, rules.patience, review.alone)
     service.warm()
     app = service.app(routes=routes, exception_handlers=failures)
     name = review.model.resolve().name
-    app.add_middleware(Reconciliation, service=service, name=name, rules=rules, space=space)
+    app.add_middleware(
+        Reconciliation, service=service, name=name, rules=rules, space=space
+    )
     return guarded(app, service, rules, windows)
 
 

@@ -108,10 +108,14 @@ class SharedCall(Generic[T]):
             share = WEIGHT // max(1, len(jobs))
             for job in jobs:
                 own = 0
-                while job.begun < len(job.items) and (len(chosen) < ITEMS or job.at_once):
+                while job.begun < len(job.items) and (
+                    len(chosen) < ITEMS or job.at_once
+                ):
                     more = self.weigh(job.items[job.begun])
                     # Each has at least one item, or the same share as others.
-                    is_full = (chosen and weight + more > WEIGHT) or (own and own + more > share)
+                    is_full = (chosen and weight + more > WEIGHT) or (
+                        own and own + more > share
+                    )
                     if is_full and not job.at_once:
                         break
                     chosen.append((job, job.begun))

@@ -44,11 +44,17 @@ def _texts_of(value: Any) -> list[Any]:
     """
     values = value if isinstance(value, list) else [value]
     named = [
-        (item.get("name") or item.get("id") or item.get("str")) if isinstance(item, dict) else item
+        (item.get("name") or item.get("id") or item.get("str"))
+        if isinstance(item, dict)
+        else item
         for item in values
     ]
     numbers = (int, float)  # a bool is one too
-    return [str(item) if isinstance(item, numbers) else item for item in named if item is not None]
+    return [
+        str(item) if isinstance(item, numbers) else item
+        for item in named
+        if item is not None
+    ]
 
 
 class Property(BaseModel):
@@ -63,7 +69,11 @@ class Property(BaseModel):
     @field_validator("pid", mode="before")
     @classmethod
     def _pid(cls, value: Any) -> Any:
-        return "".join(_texts_of(value)[:1]) if isinstance(value, (dict, int, float)) else value
+        return (
+            "".join(_texts_of(value)[:1])
+            if isinstance(value, (dict, int, float))
+            else value
+        )
 
 
 class Query(BaseModel):
@@ -81,7 +91,13 @@ class Query(BaseModel):
     @classmethod
     def _text(cls, value: Any) -> Any:
         """An empty cell is a text. So is a number."""
-        return "" if value is None else str(value) if isinstance(value, (int, float)) else value
+        return (
+            ""
+            if value is None
+            else str(value)
+            if isinstance(value, (int, float))
+            else value
+        )
 
     @field_validator("type", mode="before")
     @classmethod
@@ -91,14 +107,22 @@ class Query(BaseModel):
             item.get("id") or item.get("name") if isinstance(item, dict) else item
             for item in values
         ]
-        return [str(item) if isinstance(item, (int, float)) else item for item in ids if item]
+        return [
+            str(item) if isinstance(item, (int, float)) else item
+            for item in ids
+            if item
+        ]
 
     @field_validator("limit", mode="before")
     @classmethod
     def _limit(cls, value: Any) -> Any:
         """Null and 0 mean that none is given, as does anything but a number."""
         is_whole = isinstance(value, str) and value.strip().isdecimal()
-        number = int(value) if is_whole or isinstance(value, float) and value == value else value
+        number = (
+            int(value)
+            if is_whole or isinstance(value, float) and value == value
+            else value
+        )
         is_number = isinstance(number, int) and not isinstance(number, bool)
         return min(number, MOST) if is_number and number > 0 else LIMIT
 
@@ -108,7 +132,9 @@ class Query(BaseModel):
         if isinstance(value, dict):
             return [value]
         is_listed = value is None or isinstance(value, list)
-        return [item for item in value or () if item is not None] if is_listed else value
+        return (
+            [item for item in value or () if item is not None] if is_listed else value
+        )
 
     @model_validator(mode="after")
     def _has_text(self) -> "Query":
@@ -116,7 +142,10 @@ class Query(BaseModel):
             raise ValueError("Give a query, or properties")
         if not all(map(is_storable, (*self.texts, *self.type))):
             raise ValueError("It has half a character or a null character")
-        if max(map(len, self.texts[:1])) > LONGEST[0] or sum(map(len, self.texts)) > LONGEST[1]:
+        if (
+            max(map(len, self.texts[:1])) > LONGEST[0]
+            or sum(map(len, self.texts)) > LONGEST[1]
+        ):
             raise ValueError(
                 f"It has more than {LONGEST[0]} characters, or {LONGEST[1]} in its row"
             )
@@ -136,7 +165,9 @@ class Query(BaseModel):
         return Span(doc, 0, 1, label=self.type[0] if self.type else "")
 
 
-def candidates(linker: ArboLinker, queries: Sequence[Query]) -> list[list[dict[str, Any]]]:
+def candidates(
+    linker: ArboLinker, queries: Sequence[Query]
+) -> list[list[dict[str, Any]]]:
     """The candidates of each cell, best first. All cells are linked in one batch.
 
     Where no entity can be linked to, those with a similar name are candidates too: of a misspelled
@@ -157,21 +188,31 @@ def candidates(linker: ArboLinker, queries: Sequence[Query]) -> list[list[dict[s
         links = linker.stages.link(spans, threshold, allowed).links
         scored = [
             dict(zip(entities.positions_of(link.ids[:count]).tolist(), link.scores))
-            for link, count in zip(links, (max(query.limit, COMPARED) for query in queries))
+            for link, count in zip(
+                links, (max(query.limit, COMPARED) for query in queries)
+            )
         ]
         for number, (query, of_cell) in enumerate(zip(queries, scored)):
             if max(of_cell.values(), default=0.0) < threshold:
-                for position, similarity in similar_names(entities, query.texts[0], *SIMILAR):
+                for position, similarity in similar_names(
+                    entities, query.texts[0], *SIMILAR
+                ):
                     if allowed is None or allowed.allows(number, position):
                         score = min(similarity, 0.99) * threshold
                         of_cell[position] = max(of_cell.get(position, 0.0), score)
-        named_positions = entities.positions_of([query.query.strip() for query in queries]).tolist()
+        named_positions = entities.positions_of(
+            [query.query.strip() for query in queries]
+        ).tolist()
         entity_of = entities.at_all({*chain(*scored), *named_positions} - {-1})
     equals = [{candidate.kb_id for candidate in link.undecided} for link in links]
-    pairs = [[(entity_of[p], score) for p, score in of_cell.items()] for of_cell in scored]
+    pairs = [
+        [(entity_of[p], score) for p, score in of_cell.items()] for of_cell in scored
+    ]
     return [
         _of_cell(query, threshold, pairs_of_cell, entity_of.get(named), ids)
-        for query, pairs_of_cell, named, ids in zip(queries, pairs, named_positions, equals)
+        for query, pairs_of_cell, named, ids in zip(
+            queries, pairs, named_positions, equals
+        )
     ]
 
 
@@ -213,7 +254,10 @@ def _of_cell(
     """
     pairs = [(entity, score) for entity, score in scored_entities if entity != named]
     pairs += [] if named is None else [(named, 1.0)]
-    rows = [_CellCandidate(entity, score, _features(query, entity)) for entity, score in pairs]
+    rows = [
+        _CellCandidate(entity, score, _features(query, entity))
+        for entity, score in pairs
+    ]
     linkable = [row for row in rows if row.probability >= threshold]
     most = max((row.support for row in linkable), default=0.0)
 
@@ -229,11 +273,16 @@ def _of_cell(
         row
         for row in rows[1:]
         if score(row) >= score(rows[0])
-        or (row.support >= rows[0].support and (row.features["exact_name"] or is_equal(row)))
+        or (
+            row.support >= rows[0].support
+            and (row.features["exact_name"] or is_equal(row))
+        )
     ]
     links = bool(rows) and rows[0].probability >= threshold and not rivals
     match = named is not None or links
-    return [row.answer(score(row), match and row is rows[0]) for row in rows[: query.limit]]
+    return [
+        row.answer(score(row), match and row is rows[0]) for row in rows[: query.limit]
+    ]
 
 
 def _features(query: Query, entity: Entity) -> dict[str, bool | float]:
@@ -263,7 +312,9 @@ def _features(query: Query, entity: Entity) -> dict[str, bool | float]:
 def is_said(text: str, values: Sequence[Any]) -> bool:
     """Return whether one value has all words of a text."""
     words = set(words_of(text))
-    return any(words <= set(words_of(str(value))) for value in values) if words else False
+    return (
+        any(words <= set(words_of(str(value))) for value in values) if words else False
+    )
 
 
 def values_of(entity: Entity, name: str) -> tuple[Any, ...]:
@@ -280,13 +331,16 @@ def values_of(entity: Entity, name: str) -> tuple[Any, ...]:
 
 def _allowed(datastore: Datastore, queries: Sequence[Query]) -> AllowedEntities | None:
     """Entities of the types asked for; None for all. Entities without a type are allowed too."""
-    type_filters = [(tuple(query.type), query.type_strict == "all") for query in queries]
+    type_filters = [
+        (tuple(query.type), query.type_strict == "all") for query in queries
+    ]
     if not (datastore.settings.match_types or any(types for types, _ in type_filters)):
         return None
     distinct = list(dict.fromkeys(type_filters))
     masks = [_mask(datastore, *type_filter) for type_filter in distinct]
     return AllowedEntities(
-        np.array([distinct.index(type_filter) for type_filter in type_filters]), np.array(masks)
+        np.array([distinct.index(type_filter) for type_filter in type_filters]),
+        np.array(masks),
     )
 
 

@@ -46,8 +46,12 @@ class Following:
             while not stopping.wait(seconds):
                 try:
                     self.look()
-                except Exception as error:  # whatever another program leaves in the folder
-                    log.warning("%s cannot be read, the old state stays: %s", self.path, error)
+                except (
+                    Exception
+                ) as error:  # whatever another program leaves in the folder
+                    log.warning(
+                        "%s cannot be read, the old state stays: %s", self.path, error
+                    )
 
         thread = threading.Thread(target=run, name="following", daemon=True)
         thread.start()

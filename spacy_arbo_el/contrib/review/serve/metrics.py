@@ -26,10 +26,14 @@ class Metrics:
         self.app = app
         self.counts = counts
 
-    async def __call__(self, scope: dict[str, Any], receive: Callable, send: Callable) -> None:
+    async def __call__(
+        self, scope: dict[str, Any], receive: Callable, send: Callable
+    ) -> None:
         async def noted(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                self.counts.add_request(path, message["status"], time.monotonic() - start)
+                self.counts.add_request(
+                    path, message["status"], time.monotonic() - start
+                )
             await send(message)
 
         start = time.monotonic()
@@ -48,7 +52,9 @@ class Counts:
     def __init__(self) -> None:
         registry = CollectorRegistry()
         self.registry = registry
-        self.entities = Gauge("arbo_entities", "Entities of the knowledge base", registry=registry)
+        self.entities = Gauge(
+            "arbo_entities", "Entities of the knowledge base", registry=registry
+        )
         self.mentions = Counter(
             "arbo_mentions",
             "Mentions that were asked for, by whether they have a link",
@@ -56,7 +62,10 @@ class Counts:
             registry=registry,
         )
         self.requests = Counter(
-            "arbo_requests", "Answers by path and status", ["path", "status"], registry=registry
+            "arbo_requests",
+            "Answers by path and status",
+            ["path", "status"],
+            registry=registry,
         )
         self.seconds = Histogram(
             "arbo_request_seconds",

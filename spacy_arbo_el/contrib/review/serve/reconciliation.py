@@ -51,7 +51,10 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
-METHODS = {"Access-Control-Allow-Methods": "GET, POST", "Access-Control-Allow-Headers": "*"}
+METHODS = {
+    "Access-Control-Allow-Methods": "GET, POST",
+    "Access-Control-Allow-Headers": "*",
+}
 
 
 class AskedProperty(BaseModel):
@@ -85,7 +88,13 @@ class Reconciliation:
     """
 
     def __init__(
-        self, app: Callable, *, service: Service, name: str, rules: Rules, space: str = ""
+        self,
+        app: Callable,
+        *,
+        service: Service,
+        name: str,
+        rules: Rules,
+        space: str = "",
     ) -> None:
         self.app = app
         self.service = service
@@ -95,7 +104,9 @@ class Reconciliation:
         self.space = space
         self.path = RECONCILE + rules.secret("reconcile")
         self.env = Environment(
-            loader=FileSystemLoader(HERE / "templates"), autoescape=True, trim_blocks=True
+            loader=FileSystemLoader(HERE / "templates"),
+            autoescape=True,
+            trim_blocks=True,
         )
         shown = {
             "suggest/{kind}": self.suggest,
@@ -103,14 +114,19 @@ class Reconciliation:
             "properties": self.propose,
         }
         endpoints = [
-            Route(self.path + end, self.answer, methods=["GET", "POST"]) for end in ("", "/")
+            Route(self.path + end, self.answer, methods=["GET", "POST"])
+            for end in ("", "/")
         ]
         routes = [Route(f"{self.path}/{end}", shows) for end, shows in shown.items()]
         static = Mount(f"{self.path}/static", StaticFiles(directory=HERE / "static"))
         failures: Any = {HTTPException: self.fail}
-        self.own = Starlette(routes=[*endpoints, *routes, static], exception_handlers=failures)
+        self.own = Starlette(
+            routes=[*endpoints, *routes, static], exception_handlers=failures
+        )
 
-    async def __call__(self, scope: dict[str, Any], receive: Callable, send: Callable) -> None:
+    async def __call__(
+        self, scope: dict[str, Any], receive: Callable, send: Callable
+    ) -> None:
         async def with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(HEADERS)
@@ -140,7 +156,9 @@ class Reconciliation:
         """Answer the endpoint: candidates, properties or the manifest."""
         fields: Mapping[str, str] = request.query_params
         if request.method == "POST":
-            fields = {name: values[0] for name, values in request.scope["form"].items()}
+            fields = {
+                name: values[0] for name, values in request.scope["form"].items()
+            }
         for name, reply in (("queries", self.reconcile), ("extend", self.extend)):
             if name in fields:
                 return JSONResponse(await run_in_threadpool(reply, fields[name]))
@@ -167,7 +185,9 @@ class Reconciliation:
             raise wrong[0]
         valid_cells = {name: cell for name, cell in cells.items() if cell is not None}
         try:
-            candidates_of = dict(zip(valid_cells, self.service.cells(list(valid_cells.values()))))
+            candidates_of = dict(
+                zip(valid_cells, self.service.cells(list(valid_cells.values())))
+            )
         except TimeoutError:
             problem = "They were not linked in time; ask for less at once, or later"
             raise refused("queries", problem, 503) from None
@@ -180,15 +200,20 @@ class Reconciliation:
         names = self.properties()
         ids = [item.id for item in extension.properties]
         entities = {
-            entity_id: kb.get(entity_id) if entity_id in kb else None for entity_id in extension.ids
+            entity_id: kb.get(entity_id) if entity_id in kb else None
+            for entity_id in extension.ids
         }
         rows = {
             entity_id: {
-                pid: [_value(v) for v in values_of(entity, pid)] if entity else [] for pid in ids
+                pid: [_value(v) for v in values_of(entity, pid)] if entity else []
+                for pid in ids
             }
             for entity_id, entity in entities.items()
         }
-        return {"meta": [{"id": pid, "name": names.get(pid, pid)} for pid in ids], "rows": rows}
+        return {
+            "meta": [{"id": pid, "name": names.get(pid, pid)} for pid in ids],
+            "rows": rows,
+        }
 
     def manifest(self, request: Request) -> dict[str, Any]:
         """Describe the service's offers and addresses."""
@@ -207,9 +232,15 @@ class Reconciliation:
             "view": {"url": shown},
             "preview": {"url": shown, "width": 400, "height": 180},
             "suggest": {
-                kind: {**service_address, "service_path": f"/suggest/{kind}"} for kind in kinds
+                kind: {**service_address, "service_path": f"/suggest/{kind}"}
+                for kind in kinds
             },
-            "extend": {"propose_properties": {**service_address, "service_path": "/properties"}},
+            "extend": {
+                "propose_properties": {
+                    **service_address,
+                    "service_path": "/properties",
+                }
+            },
             "batchSize": BATCH // 2,
         }
 
@@ -238,7 +269,10 @@ class Reconciliation:
         return [
             {"id": value_id, "name": name, "description": description}
             for value_id, (name, description) in self._listed(kind).items()
-            if any(text.casefold().startswith(prefix.casefold()) for text in (value_id, name))
+            if any(
+                text.casefold().startswith(prefix.casefold())
+                for text in (value_id, name)
+            )
         ]
 
     def _entities(self, prefix: str, count: int) -> list[Entity]:
@@ -246,10 +280,17 @@ class Reconciliation:
         kb = self.linker.kb
         if not prefix:
             return list(islice(kb, count))
-        begins = kb.entities.at_all(positions := kb.entities.with_prefix(prefix, count))
-        matching = [*([kb.get(prefix)] if prefix in kb else []), *(begins[p] for p in positions)]
+        begins = kb.entities.at_all(
+            positions := kb.entities.with_prefix(prefix, count)
+        )
+        matching = [
+            *([kb.get(prefix)] if prefix in kb else []),
+            *(begins[p] for p in positions),
+        ]
         return list(
-            {entity.id: entity for entity in (*matching, *kb.search(prefix, count))}.values()
+            {
+                entity.id: entity for entity in (*matching, *kb.search(prefix, count))
+            }.values()
         )
 
     def preview(self, request: Request) -> Response:
@@ -258,13 +299,19 @@ class Reconciliation:
         if name not in self.linker.kb:
             raise refused("id", f"There is no {name!r}", 404)
         template = self.env.get_template("preview.html")
-        return HTMLResponse(template.render(path=self.path, entity=self.linker.kb.get(name)))
+        return HTMLResponse(
+            template.render(path=self.path, entity=self.linker.kb.get(name))
+        )
 
     def propose(self, request: Request) -> Response:
         """The properties that can be asked for, whatever the type."""
         limit = request.query_params.get("limit", "")
-        properties = [{"id": name, "name": label} for name, label in self.properties().items()]
-        properties = properties[: int(limit) if limit.isdecimal() and len(limit) < 9 else None]
+        properties = [
+            {"id": name, "name": label} for name, label in self.properties().items()
+        ]
+        properties = properties[
+            : int(limit) if limit.isdecimal() and len(limit) < 9 else None
+        ]
         of_type = request.query_params.get("type", "")
         return JSONResponse({"type": of_type, "properties": properties})
 
@@ -272,7 +319,10 @@ class Reconciliation:
 
     def _listed(self, kind: str) -> dict[str, tuple[str, str]]:
         if kind == "type":
-            counts = {name: counted(n, "entity", "entities") for name, n in self.types().items()}
+            counts = {
+                name: counted(n, "entity", "entities")
+                for name, n in self.types().items()
+            }
             return {name: (name, count_text) for name, count_text in counts.items()}
         if kind != "property":
             raise refused("kind", f"It is {kind!r}", 404)
@@ -288,7 +338,12 @@ class Reconciliation:
 
         def build() -> dict[str, str]:
             sampled = islice(self.linker.kb, SAMPLE)
-            keys = {key: key for entity in sampled for key in entity.meta if values_of(entity, key)}
+            keys = {
+                key: key
+                for entity in sampled
+                for key in entity.meta
+                if values_of(entity, key)
+            }
             return {**PROPERTIES, **dict(sorted(keys.items()))}
 
         return self.linker.datastore.derived("reconciliation_properties", build)
@@ -296,7 +351,11 @@ class Reconciliation:
 
 def _value(value: Any) -> dict[str, Any]:
     """A value as a cell: a text, or a number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 2**53:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or not abs(value) < 2**53
+    ):
         return {"str": str(value)}
     return {"int": value} if isinstance(value, int) else {"float": value}
 
@@ -327,4 +386,6 @@ def _wrong(name: str, error: ValidationError) -> HTTPException:
 
 def refused(where: str, problem: str, status: int = 400) -> HTTPException:
     """The answer to a wrong request: where it is wrong, and how."""
-    return HTTPException(status, ReviewMessages.E930.format(where=where, problem=problem))
+    return HTTPException(
+        status, ReviewMessages.E930.format(where=where, problem=problem)
+    )

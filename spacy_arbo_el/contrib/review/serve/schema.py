@@ -58,7 +58,9 @@ class Document(Body):
 
 class LinkRequest(Body):
     documents: list[Document] = Field(max_length=64)
-    candidates: StrictInt = Field(5, ge=0, le=64, description="Of each mention, at most")
+    candidates: StrictInt = Field(
+        5, ge=0, le=64, description="Of each mention, at most"
+    )
 
     @model_validator(mode="after")
     def _is_short(self) -> Self:
@@ -98,7 +100,9 @@ class EntityBody(Body):
             srsly.msgpack_dumps(value)
             json.dumps(value, allow_nan=False)
         except (ValueError, OverflowError, RecursionError):
-            raise ValueError("a number is too large, or it is nested too deep") from None
+            raise ValueError(
+                "a number is too large, or it is nested too deep"
+            ) from None
         return value
 
 
@@ -121,7 +125,9 @@ class CandidateBody(Body):
     kb_id: str
     title: str
     score: float
-    share: float = Field(description="Probability, given that the knowledge base has the entity")
+    share: float = Field(
+        description="Probability, given that the knowledge base has the entity"
+    )
 
 
 class LinkBody(Mention):
@@ -130,9 +136,15 @@ class LinkBody(Mention):
     text: str
     kb_id: str
     title: str
-    score: float = Field(description="Probability of the link; for NIL, of the best candidate")
-    presence: float = Field(description="Probability that the knowledge base has the entity")
-    undecided: list[str] = Field(description="Ids of entities that nothing tells apart, for NIL")
+    score: float = Field(
+        description="Probability of the link; for NIL, of the best candidate"
+    )
+    presence: float = Field(
+        description="Probability that the knowledge base has the entity"
+    )
+    undecided: list[str] = Field(
+        description="Ids of entities that nothing tells apart, for NIL"
+    )
     new_entity: str
     candidates: list[CandidateBody]
 
@@ -162,7 +174,10 @@ def first_problem(error: Any) -> str:
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         return f"The body is not JSON: {first['ctx']['error']}."
-    steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"][1:]]
+    steps = [
+        f"[{step}]" if isinstance(step, int) else f".{step}"
+        for step in first["loc"][1:]
+    ]
     place = "".join(steps).lstrip(".")
     message = first["msg"].removeprefix("Value error, ")
     return f"{place or 'The body'}: {message}."

@@ -18,7 +18,12 @@ from urllib.parse import parse_qs, urlsplit
 import anyio
 from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import (
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+)
 
 from ..errors import ReviewMessages
 
@@ -88,14 +93,21 @@ class Rules:
         """Our own addresses. A page of another name may try to reach us (DNS rebinding)."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         names = EVERY.get(self.host, (host,))
-        names = tuple(dict.fromkeys((*names, *LOOPBACK))) if host in LOOPBACK else names
-        origins = [f"http://{name}" + f":{self.port}" * (self.port != 80) for name in names]
+        names = (
+            tuple(dict.fromkeys((*names, *LOOPBACK))) if host in LOOPBACK else names
+        )
+        origins = [
+            f"http://{name}" + f":{self.port}" * (self.port != 80) for name in names
+        ]
         return [*([self.url] if self.url else []), *origins]
 
     def origin_of(self, request: Request) -> str | None:
         """Find the own address that a client asks by; None for another, as after a rebinding."""
         host = request.headers.get("host", "")
-        return next((origin for origin in self.origins if urlsplit(origin).netloc == host), None)
+        return next(
+            (origin for origin in self.origins if urlsplit(origin).netloc == host),
+            None,
+        )
 
     def has_secret(self, path: str) -> bool:
         """Return whether a path below ``RECONCILE`` has the secret."""
@@ -103,7 +115,9 @@ class Rules:
 
     def secret(self, purpose: str) -> str:
         """A secret for one purpose, such as "reconcile"."""
-        return hmac.new(self.token.encode(), purpose.encode(), hashlib.sha256).hexdigest()
+        return hmac.new(
+            self.token.encode(), purpose.encode(), hashlib.sha256
+        ).hexdigest()
 
 
 @dataclass
@@ -163,7 +177,9 @@ class Gate:
         self.windows = windows
         self.slots = threading.BoundedSemaphore(rules.requests)
 
-    async def __call__(self, scope: dict[str, Any], receive: Callable, send: Callable) -> None:
+    async def __call__(
+        self, scope: dict[str, Any], receive: Callable, send: Callable
+    ) -> None:
         async def with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
@@ -177,13 +193,19 @@ class Gate:
         path = own_path(scope)
         request = Request(scope, receive)
         if path in PROBES:
-            probed = self.app if request.method in READING else not_allowed(request, READING)
+            probed = (
+                self.app
+                if request.method in READING
+                else not_allowed(request, READING)
+            )
             await probed(scope, receive, with_headers)
             return
         try:
             answer = self._enter(request, path)
             by_address = path.startswith(RECONCILE)
-            if request.method == "POST" and (not by_address or self.rules.has_secret(path)):
+            if request.method == "POST" and (
+                not by_address or self.rules.has_secret(path)
+            ):
                 answer = await self._read(request, answer, by_address)
         except ClientDisconnect:
             return
@@ -198,7 +220,9 @@ class Gate:
                 self.slots.release()
         else:
             text = f"{self.rules.requests} requests are being answered. Ask again in a second."
-            await refusal(request, 503, text, {"Retry-After": "1"})(scope, receive, with_headers)
+            await refusal(request, 503, text, {"Retry-After": "1"})(
+                scope, receive, with_headers
+            )
 
     def _enter(self, request: Request, path: str) -> Response | None:
         """The answer to a request that may not pass. None where it may, with its window noted."""
@@ -212,10 +236,16 @@ class Gate:
         if header is not None and same(header, f"Bearer {self.rules.token}"):
             return None
         if header is None and self.rules.origin_of(request) is None:
-            return refusal(request, 421, "Browsers reach this server by another name: --url.")
+            return refusal(
+                request, 421, "Browsers reach this server by another name: --url."
+            )
         root = scope.get("root_path", "")
         token = request.query_params.get("token")
-        if request.method == "GET" and token is not None and same(token, self.rules.token):
+        if (
+            request.method == "GET"
+            and token is not None
+            and same(token, self.rules.token)
+        ):
             return self._open(root, path)
         if path.startswith(WINDOW) and header is None:
             scope["window"] = window = self.windows.find(request, path)
@@ -232,7 +262,9 @@ class Gate:
         """Open a window. The token is in its address no more."""
         window = self.windows.open()
         home = f"{root}{WINDOW}{window.path}"
-        answer = RedirectResponse(home + (path if not path.startswith(WINDOW) else "/"), 303)
+        answer = RedirectResponse(
+            home + (path if not path.startswith(WINDOW) else "/"), 303
+        )
         secure = self.rules.url.startswith("https:")
         settings: Any = {"httponly": True, "samesite": "lax", "secure": secure}
         answer.set_cookie(COOKIE, window.cookie, path=home, **settings)
@@ -267,7 +299,9 @@ class Gate:
             elif self.rules.stopping.is_set():
                 return refuse(503, "The server stops.", {"Connection": "close"})
             elif time.monotonic() > end:
-                text = f"The body did not arrive within {self.rules.seconds:g} seconds."
+                text = (
+                    f"The body did not arrive within {self.rules.seconds:g} seconds."
+                )
                 return refuse(408, text, {"Connection": "close"})
         if refused is not None:
             return refused
@@ -278,10 +312,14 @@ class Gate:
         if window is None and not by_address:
             if request.headers.get("content-type", "").startswith(FORM):
                 with suppress(ValueError):  # Curl calls JSON a form too
-                    request.scope["form"] = parse_qs(body.decode("utf8"), max_num_fields=20_000)
+                    request.scope["form"] = parse_qs(
+                        body.decode("utf8"), max_num_fields=20_000
+                    )
             return None
         try:
-            fields = parse_qs(body.decode("utf8"), keep_blank_values=True, max_num_fields=20_000)
+            fields = parse_qs(
+                body.decode("utf8"), keep_blank_values=True, max_num_fields=20_000
+            )
         except ValueError:
             return refuse(400, "This is no form.")
         request.scope["form"] = fields

@@ -82,7 +82,11 @@ class Service:
         # One thread encodes, for all that are asked: torch starts more for each that calls it.
         thread = ThreadPoolExecutor(1, "batches")
         self.documents: SharedCall[list[dict[str, Any]]] = SharedCall(
-            self._zoned(self._linked), thread, weigh=_weight, patience=patience, state=self._version
+            self._zoned(self._linked),
+            thread,
+            weigh=_weight,
+            patience=patience,
+            state=self._version,
         )
         linked = self._zoned(partial(candidates, self.linker))
         self.cells: SharedCall[list[dict[str, Any]]] = SharedCall(
@@ -92,7 +96,9 @@ class Service:
 
     def link(self, body: schema.LinkRequest) -> dict[str, Any]:
         """The links of documents, in order."""
-        answers = self.documents([(document, body.candidates) for document in body.documents])
+        answers = self.documents(
+            [(document, body.candidates) for document in body.documents]
+        )
         kb_ids = [mention["kb_id"] for answer in answers for mention in answer]
         self.counts.add_mentions(len(kb_ids) - kb_ids.count(NIL), kb_ids.count(NIL))
         return {"documents": [{"mentions": answer} for answer in answers]}
@@ -117,7 +123,9 @@ class Service:
         cache = datastore.vector_cache(NAMES, keys)
         missing = keys[~cache.has(keys)]
         if len(missing):
-            cache.put(missing, np.stack(self.texts([new[key] for key in missing.tolist()])))
+            cache.put(
+                missing, np.stack(self.texts([new[key] for key in missing.tolist()]))
+            )
 
     def remove(self, body: schema.RemovalRequest) -> dict[str, Any]:
         """Remove entities. All or none are removed."""
@@ -151,7 +159,9 @@ class Service:
         self.linker.refresh()
         self.linker.predict([doc])
 
-    def _zoned(self, function: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+    def _zoned(
+        self, function: Callable[[list[Any]], Any]
+    ) -> Callable[[list[Any]], Any]:
         """The function, which sees one state, and within which new words are not kept."""
 
         def run(items: list[Any]) -> Any:
@@ -165,9 +175,13 @@ class Service:
         """The mentions of documents. Where some are given, only linkers see the document."""
         docs = [self._doc(document) for document, _ in items]
         are_given = [document.mentions is not None for document, _ in items]
-        piped = self.nlp.pipe(doc for doc, is_given in zip(docs, are_given) if not is_given)
+        piped = self.nlp.pipe(
+            doc for doc, is_given in zip(docs, are_given) if not is_given
+        )
         self._link_given([doc for doc, is_given in zip(docs, are_given) if is_given])
-        linked = [doc if is_given else next(piped) for doc, is_given in zip(docs, are_given)]
+        linked = [
+            doc if is_given else next(piped) for doc, is_given in zip(docs, are_given)
+        ]
         return [
             [
                 _mention(span, link, count, document.tokens is not None)
@@ -179,7 +193,9 @@ class Service:
     def _link_given(self, docs: Sequence[Doc]) -> None:
         """Link given mentions. Those that overlap are in a group of spans."""
         overlapping = [doc for doc in docs if GIVEN.spans_key in doc.spans]
-        piped: Iterable[Doc] = [doc for doc in docs if GIVEN.spans_key not in doc.spans]
+        piped: Iterable[Doc] = [
+            doc for doc in docs if GIVEN.spans_key not in doc.spans
+        ]
         for _, pipe in self.nlp.pipeline:
             if isinstance(pipe, ArboLinker):
                 piped = list(pipe.pipe(piped))
@@ -195,9 +211,13 @@ class Service:
         else:
             doc = Doc(self.nlp.vocab, document.tokens)
         if document.mentions is not None:
-            spans = list({place_of(span): span for span in _spans(doc, document)}.values())
+            spans = list(
+                {place_of(span): span for span in _spans(doc, document)}.values()
+            )
             getter = self.linker.mentions.getter
-            is_apart = getter.spans_key is not None or len(filter_spans(spans)) == len(spans)
+            is_apart = getter.spans_key is not None or len(filter_spans(spans)) == len(
+                spans
+            )
             set_mentions(doc, spans, getter if is_apart else GIVEN)
         return doc
 
@@ -207,7 +227,9 @@ class Service:
         spans = find_mentions(doc, self.linker.mentions.getter if is_apart else GIVEN)
         if document.mentions is not None:
             linked = {place_of(span): span for span in spans}
-            spans = [linked.get(place_of(span), span) for span in _spans(doc, document)]
+            spans = [
+                linked.get(place_of(span), span) for span in _spans(doc, document)
+            ]
         links = links_of(doc, spans, self.linker.cfg["extension"])
         return [(span, link or Link(NIL, 0.0)) for span, link in zip(spans, links)]
 
@@ -224,11 +246,15 @@ class Service:
 
     def metrics(self) -> Response:
         """The counts of requests and mentions."""
-        return PlainTextResponse(self.counts.text(len(self.linker.kb)), media_type=MEDIA_TYPE)
+        return PlainTextResponse(
+            self.counts.text(len(self.linker.kb)), media_type=MEDIA_TYPE
+        )
 
     def router(self) -> APIRouter:
         """The routes of all operations, whose paths are counted."""
-        problems: Any = {"default": {"model": schema.ErrorBody, "description": "The error"}}
+        problems: Any = {
+            "default": {"model": schema.ErrorBody, "description": "The error"}
+        }
         router = APIRouter(route_class=_Operation, responses=problems)
         token: Any = {"dependencies": [Security(HTTPBearer(auto_error=False))]}
         for path, function, answer, summary in (
@@ -242,16 +268,30 @@ class Service:
         for path, read, summary, security in (
             ("/health", self.health, "Answers while the process runs", {}),
             ("/ready", self.ready, "Answers where documents can be linked", {}),
-            ("/metrics", self.metrics, "Counts in the text format of Prometheus", token),
+            (
+                "/metrics",
+                self.metrics,
+                "Counts in the text format of Prometheus",
+                token,
+            ),
         ):
-            route = {"response_class": PlainTextResponse, "summary": summary, **security}
+            route = {
+                "response_class": PlainTextResponse,
+                "summary": summary,
+                **security,
+            }
             router.add_api_route(path, read, methods=["GET"], **route)
             router.add_api_route(path, read, methods=["HEAD"], include_in_schema=False)
         return router
 
     def app(self, **settings: Any) -> FastAPI:
         """An application with all operations and their description in OpenAPI."""
-        details: Any = {"version": __version__, "docs_url": None, "redoc_url": None, **settings}
+        details: Any = {
+            "version": __version__,
+            "docs_url": None,
+            "redoc_url": None,
+            **settings,
+        }
         app = FastAPI(title="spacy_arbo_el", **details)
         router = self.router()
         paths = (route.path for route in router.routes if isinstance(route, APIRoute))
@@ -327,13 +367,17 @@ def _weight(item: _Item) -> int:
     document, _ = item
     if document.mentions is not None:
         return 1 + len(document.mentions)
-    return 1 + len(document.text or document.tokens or ()) // (100 if document.text else 20)
+    return 1 + len(document.text or document.tokens or ()) // (
+        100 if document.text else 20
+    )
 
 
 def _link_overlapping(linker: ArboLinker, docs: Sequence[Doc]) -> None:
     """Link the mentions in the group of those that overlap."""
     settings = replace(linker.stages.reader.settings, getter=GIVEN)
-    stages = replace(linker.stages, reader=replace(linker.stages.reader, settings=settings))
+    stages = replace(
+        linker.stages, reader=replace(linker.stages.reader, settings=settings)
+    )
     for doc, links in zip(docs, linker.predict(docs, stages)):
         annotate(doc, links, GIVEN, linker.cfg["extension"], linker.cfg["overwrite"])
 
@@ -352,8 +396,12 @@ def _span(doc: Doc, mention: schema.Mention, in_tokens: bool) -> Span:
     return cast(Span, span)  # there is one wherever start and end are within the text
 
 
-def _mention(span: Span, link: Link, n_candidates: int, in_tokens: bool) -> dict[str, Any]:
-    start, end = (span.start, span.end) if in_tokens else (span.start_char, span.end_char)
+def _mention(
+    span: Span, link: Link, n_candidates: int, in_tokens: bool
+) -> dict[str, Any]:
+    start, end = (
+        (span.start, span.end) if in_tokens else (span.start_char, span.end_char)
+    )
     return {
         "start": start,
         "end": end,
