@@ -30,7 +30,9 @@ ERROR = "score_error"
 EVAL_ENTITIES = 5_000
 
 # What a model card says, of the scores too.
-DESCRIPTION = "Links mentions to entities of a knowledge base, and groups the others (spacy_arbo_el)."
+DESCRIPTION = (
+    "Links mentions to a knowledge base, and groups the others (spacy_arbo_el)."
+)
 NOTES = (
     "Scores are of the dev documents of the training. Probabilities and the ranker were fitted on "
     "other parts of these than the one that is scored. arbo_acc is the share of mentions whose "

@@ -181,7 +181,7 @@ class Explainer:
     def _not_retrieved(self, position: int, vector: np.ndarray) -> str:
         datastore = self.stages.datastore
         if not vector.any():
-            return "the encoder cannot read the mention; only entities of its name are candidates"
+            return "the encoder cannot read the mention, so only its namesakes are candidates"
         search = datastore.refresh().entities
         similarity = search.similarity_of(vector, position)
         if not np.isfinite(similarity):
