@@ -25,7 +25,11 @@ Record = dict[str, Any]
 
 
 def read_jsonl(path: Path) -> list[Record]:
-    return [json.loads(line) for line in path.read_text(encoding="utf8").split("\n") if line]
+    return [
+        json.loads(line)
+        for line in path.read_text(encoding="utf8").split("\n")
+        if line
+    ]
 
 
 def read_entities(assets: Path = ASSETS) -> dict[str, Record]:
@@ -39,7 +43,9 @@ def read_entities(assets: Path = ASSETS) -> dict[str, Record]:
             if entity["id"] in entities:
                 raise ValueError(f"{name}: the id {entity['id']!r} occurs twice.")
             if not entity.get("types"):
-                raise ValueError(f"{name}: {entity['id']} needs a type, it becomes the label.")
+                raise ValueError(
+                    f"{name}: {entity['id']} needs a type, it becomes the label."
+                )
             entities[entity["id"]] = entity
     return entities
 
@@ -54,18 +60,26 @@ def parse(source: str, entities: dict[str, Record], where: str = "") -> list[Rec
     for block in re.split(r"\n\s*\n", source.strip()):
         head, _, body = block.partition("\n")
         if not head.startswith("## ") or not body.strip():
-            raise ValueError(f"{where}: expected '## name' and a text below it, got {head!r}.")
+            raise ValueError(
+                f"{where}: expected '## name' and a text below it, got {head!r}."
+            )
         name = head[3:].strip()
-        docs.append(parse_document(name, " ".join(body.split()), entities, f"{where}: {name}"))
+        docs.append(
+            parse_document(name, " ".join(body.split()), entities, f"{where}: {name}")
+        )
     return docs
 
 
-def parse_document(name: str, marked: str, entities: dict[str, Record], where: str) -> Record:
+def parse_document(
+    name: str, marked: str, entities: dict[str, Record], where: str
+) -> Record:
     text, mentions, done = "", [], 0
     for match in MENTION.finditer(marked):
         surface, entity_id = match.groups()
         if entity_id not in entities:
-            raise ValueError(f"{where}: no entity has the id {entity_id!r} ({surface!r}).")
+            raise ValueError(
+                f"{where}: no entity has the id {entity_id!r} ({surface!r})."
+            )
         if surface != surface.strip():
             raise ValueError(f"{where}: {surface!r} begins or ends with a space.")
         text += marked[done : match.start()]
@@ -84,7 +98,9 @@ def parse_document(name: str, marked: str, entities: dict[str, Record], where: s
     if not mentions:
         raise ValueError(f"{where}: no mention. Mark them as [[surface|E001]].")
     if re.search(r"[\[\]|]", text):
-        raise ValueError(f"{where}: a bracket or bar is left over, so a mention is malformed.")
+        raise ValueError(
+            f"{where}: a bracket or bar is left over, so a mention is malformed."
+        )
     return {"id": name, "text": text, "mentions": mentions}
 
 
@@ -99,7 +115,9 @@ def build(assets: Path = ASSETS) -> dict[str, list[Record]]:
         for doc in splits[split]:
             for value in (doc["id"], doc["text"]):
                 if value in seen:
-                    raise ValueError(f"{path.name}: {doc['id']} occurs twice (name or text).")
+                    raise ValueError(
+                        f"{path.name}: {doc['id']} occurs twice (name or text)."
+                    )
                 seen.add(value)
     return splits
 
@@ -150,7 +168,9 @@ def stats(splits: dict[str, list[Record]], entities: dict[str, Record]) -> str:
             f"{split:8}{len(docs):>10}{count:>10}{nil:>6}"
             f"{len(linked[split]):>8}{len(new):>6}{len(types):>7}"
         )
-    lines.append(f"{'all':8}{total['docs']:>10}{total['mentions']:>10}{total['nil']:>6}")
+    lines.append(
+        f"{'all':8}{total['docs']:>10}{total['mentions']:>10}{total['nil']:>6}"
+    )
     named: dict[str, set[str]] = defaultdict(set)
     for id_, entity in kb.items():
         for name in names_of(entity):
@@ -174,9 +194,15 @@ def stats(splits: dict[str, list[Record]], entities: dict[str, Record]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Build the demo data from source/*.txt.")
-    parser.add_argument("--stats", action="store_true", help="count what is in the data")
-    parser.add_argument("--check", action="store_true", help="only compare, write nothing")
+    parser = argparse.ArgumentParser(
+        description="Build the demo data from source/*.txt."
+    )
+    parser.add_argument(
+        "--stats", action="store_true", help="count what is in the data"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="only compare, write nothing"
+    )
     args = parser.parse_args()
     try:
         splits = build()
@@ -193,7 +219,10 @@ def main() -> int:
     if args.stats:
         print(stats(splits, read_entities()))
     if stale:
-        print(f"✘ Not up to date: {', '.join(stale)}. Run this without --check.", file=sys.stderr)
+        print(
+            f"✘ Not up to date: {', '.join(stale)}. Run this without --check.",
+            file=sys.stderr,
+        )
     return int(bool(stale))
 
 

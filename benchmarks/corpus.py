@@ -72,12 +72,16 @@ def main() -> None:
     sizes = list(accumulate(len(linker.reader.all_mentions(doc)) for doc in docs))
     docs = docs[: sum(size <= options.mentions for size in sizes)]
     n_mentions = sizes[len(docs) - 1]
-    vectors = encoded(linker, docs, options.corpus.with_suffix(".vectors.npy"))[:n_mentions]
+    vectors = encoded(linker, docs, options.corpus.with_suffix(".vectors.npy"))[
+        :n_mentions
+    ]
     linker.datastore.exemplars = ExemplarStore()
     linker.set_kb(lambda vocab: ArboKB(vocab))
     # The encoder gives the stored vectors of mentions one after the other.
     rows = count()
-    linker.encoder.encode_mentions = lambda inputs: vectors[list(islice(rows, len(inputs)))]
+    linker.encoder.encode_mentions = lambda inputs: vectors[
+        list(islice(rows, len(inputs)))
+    ]
     linker.refresh()
     # Load the compiled code.
     graph.link(0, 2, np.array([0]), np.array([1]), np.array([0.0], np.float32))
@@ -103,7 +107,9 @@ def main() -> None:
     exact[np.arange(len(drawn)), drawn] = -np.inf
     fourth = -np.partition(-exact, 3, axis=1)[:, 3:4]
     recall = float((nearest.scores[drawn] >= fourth - 1e-5).mean())
-    print(f"{n_mentions} mentions in {len(docs)} documents: {len(entities)} new entities")
+    print(
+        f"{n_mentions} mentions in {len(docs)} documents: {len(entities)} new entities"
+    )
     print(f"end to end {total:.1f} s, of which")
     print(f"  neighbours {seconds['nearest_in_corpus']:.1f} s (recall@4 {recall:.3f})")
     print(f"  graph {seconds['cluster']:.2f} s")

@@ -35,7 +35,9 @@ def read_unlinked(nlp: Language, path: Path, limit: int) -> list[Doc]:
     """The first documents of a corpus, their mentions without ids."""
     docs = list(islice(DocBin().from_disk(path).get_docs(nlp.vocab), limit))
     for doc in docs:
-        doc.ents = [Span(doc, ent.start, ent.end, label=ent.label_) for ent in doc.ents]
+        doc.ents = [
+            Span(doc, ent.start, ent.end, label=ent.label_) for ent in doc.ents
+        ]
     return docs
 
 
@@ -66,7 +68,9 @@ def write(out: Path, corpus: Path, models: list[Path], limit: int) -> None:
     lines = []
     for model in models:
         for row in digest(spacy.load(model), corpus, limit):
-            lines.append(json.dumps({"model": model.name, **row}, ensure_ascii=False) + "\n")
+            lines.append(
+                json.dumps({"model": model.name, **row}, ensure_ascii=False) + "\n"
+            )
     write_file(out, "".join(lines).encode("utf8"))
     print(f"{out}: {len(lines)} mentions")
 
@@ -94,7 +98,10 @@ def compare(before: Path, after: Path) -> int:
         for key, column, *_ in differences:
             if key[0] == model:
                 counts[column] = counts.get(column, 0) + 1
-        text = ", ".join(f"{column} {count}" for column, count in counts.items()) or "equal"
+        text = (
+            ", ".join(f"{column} {count}" for column, count in counts.items())
+            or "equal"
+        )
         print(f"{model}: {total} mentions, {text}")
     for key, column, was, now in differences[:SHOWN]:
         print(f"  {key}: {column} {was!r} -> {now!r}")
@@ -108,7 +115,9 @@ def main() -> int:
     writer.add_argument("out", type=Path)
     writer.add_argument("corpus", type=Path)
     writer.add_argument("models", type=Path, nargs="+")
-    writer.add_argument("--limit", type=int, default=100, help="Documents of the corpus")
+    writer.add_argument(
+        "--limit", type=int, default=100, help="Documents of the corpus"
+    )
     comparer = commands.add_parser("compare", help="Compare two digests")
     comparer.add_argument("before", type=Path)
     comparer.add_argument("after", type=Path)

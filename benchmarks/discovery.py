@@ -59,13 +59,18 @@ class Mentions(NamedTuple):
         return ["|".join(sorted(record.kb_ids)) for record in self.records]
 
     def take(self, rows: np.ndarray) -> "Mentions":
-        return Mentions(self.vectors[rows], [self.records[row] for row in rows.tolist()])
+        return Mentions(
+            self.vectors[rows], [self.records[row] for row in rows.tolist()]
+        )
 
 
 def read(linker, docs) -> Mentions:
     """The mentions of documents that have a gold id."""
     batch = linker.reader.read(
-        [[span for span in linker.reader.all_mentions(doc) if gold_ids(span)] for doc in docs]
+        [
+            [span for span in linker.reader.all_mentions(doc) if gold_ids(span)]
+            for doc in docs
+        ]
     )
     vectors = Cosine().prepare(linker.encoder.encode_mentions(batch.inputs))
     return Mentions(vectors, batch.records)
@@ -81,7 +86,10 @@ def by_graph(discovery: Discovery) -> Method:
         at_half = replace(discovery, threshold=0.5)
         # The similarity of a probability of one half.
         curves = (Calibration(same_new_entity=(1.0, float(d) - 1)) for d in distances)
-        return [at_half.group(mentions.vectors, Cosine(), curve, names=names) for curve in curves]
+        return [
+            at_half.group(mentions.vectors, Cosine(), curve, names=names)
+            for curve in curves
+        ]
 
     return cluster
 
@@ -104,7 +112,9 @@ def by_density(build: Callable[[float], object]) -> Method:
             # The Euclidean distance of vectors of length 1 is sqrt(2 (1 - cosine)).
             labels = build(float(np.sqrt(2 * d))).fit_predict(mentions.vectors)
             noise = labels < 0
-            results.append(np.where(noise, labels.max() + 1 + np.cumsum(noise), labels))
+            results.append(
+                np.where(noise, labels.max() + 1 + np.cumsum(noise), labels)
+            )
         return results
 
     return cluster
@@ -131,7 +141,10 @@ METHODS: dict[str, tuple[Method, np.ndarray]] = {
     ),
     "single linkage": (by_linkage("single"), MANY),
     "average linkage": (by_linkage("average"), MANY),
-    **{f"ours: {key}": (by_graph(Discovery(method=one)), MANY) for key, one in OURS.items()},
+    **{
+        f"ours: {key}": (by_graph(Discovery(method=one)), MANY)
+        for key, one in OURS.items()
+    },
 }
 
 
@@ -178,7 +191,10 @@ def compare_thresholds(linker, corpora: list[Path]) -> None:
             for one in THRESHOLDS
         ]
     )
-    print("ARI and B³ of equal strings, and at", ", ".join(f"{one:g}" for one in THRESHOLDS))
+    print(
+        "ARI and B³ of equal strings, and at",
+        ", ".join(f"{one:g}" for one in THRESHOLDS),
+    )
     table = []
     for path in corpora:
         mentions = read(linker, first_docs(read_docs(path, linker.vocab)))
@@ -196,11 +212,21 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("train", type=Path, nargs="?")
     parser.add_argument("dev", type=Path, nargs="?")
-    parser.add_argument("--thresholds", type=Path, nargs="+", help="corpora to compare them on")
-    parser.add_argument("--part", type=int, default=2500, help="mentions of train to tune on")
-    parser.add_argument("--mentions", type=int, default=0, help="mentions of dev; 0 for all")
-    parser.add_argument("--without", default="", help="methods to leave out, separated by ;")
-    parser.add_argument("--output", type=Path, help="a JSON file of the first two settings")
+    parser.add_argument(
+        "--thresholds", type=Path, nargs="+", help="corpora to compare them on"
+    )
+    parser.add_argument(
+        "--part", type=int, default=2500, help="mentions of train to tune on"
+    )
+    parser.add_argument(
+        "--mentions", type=int, default=0, help="mentions of dev; 0 for all"
+    )
+    parser.add_argument(
+        "--without", default="", help="methods to leave out, separated by ;"
+    )
+    parser.add_argument(
+        "--output", type=Path, help="a JSON file of the first two settings"
+    )
     options = parser.parse_args()
     if options.dev is None and not options.thresholds:
         parser.error("TRAIN.spacy and DEV.spacy are needed, or --thresholds")
@@ -212,20 +238,35 @@ def main() -> None:
         compare_thresholds(linker, options.thresholds)
         return
     train = list(read_docs(options.train, nlp.vocab))
-    seen = {"|".join(sorted(gold_ids(s))) for doc in train for s in linker.mentions.getter(doc)}
-    mentions = ([s for s in linker.mentions.getter(doc) if gold_ids(s)] for doc in reversed(train))
+    seen = {
+        "|".join(sorted(gold_ids(s)))
+        for doc in train
+        for s in linker.mentions.getter(doc)
+    }
+    mentions = (
+        [s for s in linker.mentions.getter(doc) if gold_ids(s)]
+        for doc in reversed(train)
+    )
     behind = np.cumsum([len(spans) for spans in mentions])
     part = read(linker, train[-1 - int(np.searchsorted(behind, options.part)) :])
     dev = read(linker, read_docs(options.dev, nlp.vocab))
     dev = dev.take(np.arange(min(options.mentions or len(dev.gold), len(dev.gold))))
     unseen = np.flatnonzero([gold not in seen for gold in dev.gold])
-    print(f"{len(dev.gold)} mentions, {len(unseen)} of them of unseen entities", flush=True)
-    print("| | distance | ALL: ARI | B³ | ALL/UNSEEN: ARI | B³ | UNSEEN ONLY: ARI | B³ |")
+    print(
+        f"{len(dev.gold)} mentions, {len(unseen)} of them of unseen entities",
+        flush=True,
+    )
+    print(
+        "| | distance | ALL: ARI | B³ | ALL/UNSEEN: ARI | B³ | UNSEEN ONLY: ARI | B³ |"
+    )
     print("|---" * 8 + "|", flush=True)
     rows: dict[str, dict[str, float]] = {}
     least = linker.discovery.min_similarity(linker.calibration)
     configured = by_graph(linker.discovery), np.array([1 - least])
-    for name, (method, distances) in {**METHODS, "ours: as configured": configured}.items():
+    for name, (method, distances) in {
+        **METHODS,
+        "ours: as configured": configured,
+    }.items():
         if name in options.without.split(";"):
             continue
         distance = tuned(method, distances, part)

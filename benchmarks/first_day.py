@@ -59,7 +59,9 @@ with ArboKB.open(sys.argv[1]) as kb:
 
 def cpu() -> float:
     """CPU seconds of this process and of those that it has ended."""
-    own, others = (resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    own, others = (
+        resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
     return own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime
 
 
@@ -86,7 +88,9 @@ def short_texts(nlp: Language, count: int) -> list[str]:
 
     def text(number: int) -> str:
         template = draw.choice(TEMPLATES)
-        filled = template.format(*(draw.choice(names) for _ in range(template.count("{}"))))
+        filled = template.format(
+            *(draw.choice(names) for _ in range(template.count("{}")))
+        )
         return f"{filled} Case {number}."
 
     return [text(number) for number in range(count)]
@@ -106,7 +110,13 @@ def fit(pipeline: Path, docs: Path, folds: int, train: bool) -> None:
         some = list(read_docs(docs, vocab))
         random.Random(0).shuffle(some)
         write_docbin(some[:DOCUMENTS], Path(folder) / "docs.spacy")
-        options = ["--folds", folds, *["--train"] * train, "--output", Path(folder) / "fitted"]
+        options = [
+            "--folds",
+            folds,
+            *["--train"] * train,
+            "--output",
+            Path(folder) / "fitted",
+        ]
         arbo("fit", pipeline, Path(folder) / "docs.spacy", *options)
 
 
@@ -115,13 +125,17 @@ def processes(pipeline: Path, count: int) -> None:
     used = {}
     for n_process in (1, 2):
         code = script.format(str(pipeline), count, n_process)
-        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        run = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True
+        )
         print(run.stdout, end="", flush=True)
         used[n_process] = run.stdout.split()[-2:]
     (one, ids), (two, others) = used[1], used[2]
     assert ids == others, "the links are the same"
     ratio = 2 * float(one) / float(two)
-    print(f"on two free cores, two processes have at most {ratio:.2f} times the throughput of one")
+    print(
+        f"on two free cores, two processes have at most {ratio:.2f} times the throughput of one"
+    )
 
 
 def piped(pipeline: str, count: int, n_process: int) -> None:
@@ -130,10 +144,15 @@ def piped(pipeline: str, count: int, n_process: int) -> None:
     texts = short_texts(nlp, count)
     list(nlp.pipe(texts[:AT_ONCE]))
     before, start = cpu(), time.perf_counter()
-    found = [[ent.kb_id_ for ent in doc.ents] for doc in nlp.pipe(texts, n_process=n_process)]
+    found = [
+        [ent.kb_id_ for ent in doc.ents]
+        for doc in nlp.pipe(texts, n_process=n_process)
+    ]
     seconds, wall = cpu() - before, time.perf_counter() - start
     mentions, checksum = sum(map(len, found)), spacy.strings.hash_string(repr(found))
-    print(f"n_process={n_process}: {count} texts, {mentions} mentions, {wall:.1f} s, CPU s and sum")
+    print(
+        f"n_process={n_process}: {count} texts, {mentions} mentions, {wall:.1f} s, CPU s and sum"
+    )
     print(f"{seconds:.1f} {checksum}")
 
 
@@ -144,7 +163,16 @@ class Server:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        command = ["-m", "spacy", "arbo", "serve", str(pipeline), "--read-only", "--kb", str(kb)]
+        command = [
+            "-m",
+            "spacy",
+            "arbo",
+            "serve",
+            str(pipeline),
+            "--read-only",
+            "--kb",
+            str(kb),
+        ]
         self.process = subprocess.Popen(
             [sys.executable, *command, "--port", str(port)],
             stdout=subprocess.PIPE,
@@ -161,8 +189,16 @@ class Server:
     def link(self, texts: list[str]) -> list[list[str]]:
         found: list[list[str]] = []
         for start in range(0, len(texts), AT_ONCE):
-            body = {"documents": [{"text": text} for text in texts[start : start + AT_ONCE]]}
-            documents = self.client.post("/link", json=body).raise_for_status().json()["documents"]
+            body = {
+                "documents": [
+                    {"text": text} for text in texts[start : start + AT_ONCE]
+                ]
+            }
+            documents = (
+                self.client.post("/link", json=body)
+                .raise_for_status()
+                .json()["documents"]
+            )
             found += [[one["kb_id"] for one in each["mentions"]] for each in documents]
         return found
 
@@ -181,7 +217,9 @@ def night(pipeline: Path, kb: Path, count: int) -> None:
         save_pipeline(nlp, folder / "model")
         texts = short_texts(nlp, count)
         docs = folder / "texts.jsonl"
-        srsly.write_jsonl(docs, [{"id": str(i), "text": text} for i, text in enumerate(texts)])
+        srsly.write_jsonl(
+            docs, [{"id": str(i), "text": text} for i, text in enumerate(texts)]
+        )
         with measured("the server starts"):
             server = Server(folder / "model", folder / "kb")
         try:
@@ -193,7 +231,8 @@ def night(pipeline: Path, kb: Path, count: int) -> None:
                 f"night: another process removes {edits[0]}, merges {edits[1:]}, adds one"
             ):
                 subprocess.run(
-                    [sys.executable, "-c", NIGHT, str(folder / "kb"), *edits], check=True
+                    [sys.executable, "-c", NIGHT, str(folder / "kb"), *edits],
+                    check=True,
                 )
             with measured(f"morning: {count} texts by HTTP, no restart"):
                 morning = server.link(texts)
@@ -202,9 +241,13 @@ def night(pipeline: Path, kb: Path, count: int) -> None:
         fresh = with_names(pipeline)
         find_linker(fresh).set_kb(folder / "kb")
         save_pipeline(fresh, folder / "fresh")
-        same = [[ent.kb_id_ for ent in doc.ents] for doc in fresh.pipe(texts)] == morning
+        same = [
+            [ent.kb_id_ for ent in doc.ents] for doc in fresh.pipe(texts)
+        ] == morning
         changed = sum(a != b for a, b in zip(evening, morning))
-        print(f"ids equal those of a fresh program: {same}; {changed} texts have other ids")
+        print(
+            f"ids equal those of a fresh program: {same}; {changed} texts have other ids"
+        )
         assert same
         outputs: dict[str, tuple[Path, Path]] = {
             "monday": (folder / "model", folder / "yesterday"),
@@ -220,7 +263,9 @@ def night(pipeline: Path, kb: Path, count: int) -> None:
 def figures(pipeline: Path, kb: Path) -> None:
     with tempfile.TemporaryDirectory() as place:
         bare = Path(place) / "kb"
-        shutil.copytree(kb, bare, ignore=shutil.ignore_patterns("vectors-*", "texts-*", "index-*"))
+        shutil.copytree(
+            kb, bare, ignore=shutil.ignore_patterns("vectors-*", "texts-*", "index-*")
+        )
         code = "import sys; from benchmarks.first_day import first_link; first_link(*sys.argv[1:])"
         environment = {**os.environ, "ARBO_CACHE": str(Path(place) / "cache")}
         for what in ("with the encoding of names", "once they are encoded"):

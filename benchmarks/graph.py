@@ -25,7 +25,17 @@ from spacy_arbo_el.graph.linking import arborescence_of
 METHODS = ("arborescence", "minimax", "undirected")
 K = 8
 # From graphs that fit into a core's own cache to graphs that fit into none.
-SIZES = (4_000, 10_000, 40_000, 100_000, 200_000, 400_000, 1_000_000, 2_000_000, 4_000_000)
+SIZES = (
+    4_000,
+    10_000,
+    40_000,
+    100_000,
+    200_000,
+    400_000,
+    1_000_000,
+    2_000_000,
+    4_000_000,
+)
 LITERAL_SIZES = (125, 250, 500, 1_000, 2_000)
 THRESHOLD = -0.5
 
@@ -48,17 +58,23 @@ def neighbour_graph(mentions: int, seed: int = 0):
     inside = begin[:, None] + (place[:, None] + step) % (others + 1)[:, None]
     is_inside = (rng.random((mentions, K)) < 0.8) & (np.arange(K) < others[:, None])
     neighbour = np.where(is_inside, inside, rng.integers(0, mentions, (mentions, K)))
-    similarity = np.where(is_inside, rng.beta(8, 3, (mentions, K)), rng.beta(3, 6, (mentions, K)))
+    similarity = np.where(
+        is_inside, rng.beta(8, 3, (mentions, K)), rng.beta(3, 6, (mentions, K))
+    )
     linked = rng.random(mentions) < 7 / 8
     correct = rng.random(mentions) < 0.8
     entity = np.where(correct, cluster, rng.integers(0, entities, mentions))
-    entity_similarity = np.where(correct, rng.beta(6, 3, mentions), rng.beta(3, 5, mentions))
+    entity_similarity = np.where(
+        correct, rng.beta(6, 3, mentions), rng.beta(3, 5, mentions)
+    )
     # Mentions of one entity are spread over the corpus.
     number = rng.permutation(mentions)
     order = np.argsort(number)
     # For each mention first the edge from its entity, then those from its neighbours.
     source = np.column_stack([entity, entities + number[neighbour]])[order]
-    weight = -np.column_stack([entity_similarity, similarity])[order].astype(np.float32)
+    weight = -np.column_stack([entity_similarity, similarity])[order].astype(
+        np.float32
+    )
     target = np.broadcast_to(entities + np.arange(mentions)[:, None], source.shape)
     is_edge = np.column_stack([linked[order], np.ones((mentions, K), dtype=bool)])
     int32 = (array[is_edge].astype(np.int32) for array in (source, target))
@@ -132,7 +148,9 @@ def exponent(sizes, seconds) -> float:
 def time_growth(sizes) -> dict:
     print("\nlink() by size, seconds")
     print(
-        f"{'mentions':>10} {'edges':>10} " + "".join(f"{m:>14}" for m in METHODS) + "   memory GB"
+        f"{'mentions':>10} {'edges':>10} "
+        + "".join(f"{m:>14}" for m in METHODS)
+        + "   memory GB"
     )
     seconds = {method: [] for method in METHODS}
     memory = []
@@ -145,8 +163,16 @@ def time_growth(sizes) -> dict:
         row = "".join(f"{seconds[method][-1]:>14.4f}" for method in METHODS)
         print(f"{size:>10} {len(arrays[2]):>10} {row} {memory[-1]:>11.2f}", flush=True)
     slopes = {method: exponent(sizes, seconds[method]) for method in METHODS}
-    print(f"{'exponent':>21} " + "".join(f"{slopes[method]:>14.3f}" for method in METHODS))
-    return {"sizes": list(sizes), "seconds": seconds, "exponent": slopes, "memory_gb": memory}
+    print(
+        f"{'exponent':>21} "
+        + "".join(f"{slopes[method]:>14.3f}" for method in METHODS)
+    )
+    return {
+        "sizes": list(sizes),
+        "seconds": seconds,
+        "exponent": slopes,
+        "memory_gb": memory,
+    }
 
 
 def arborescence(*arrays) -> Forest:
@@ -219,7 +245,8 @@ def time_positives() -> dict:
             name = f"{function.__name__}, 128 mentions in {clusters} clusters of 1,000"
             figures[name] = seconds
             print(
-                f"{name:<60}{seconds:>8.3f}   (the similarities alone: {product:.3f})", flush=True
+                f"{name:<60}{seconds:>8.3f}   (the similarities alone: {product:.3f})",
+                flush=True,
             )
     return figures
 
@@ -227,8 +254,12 @@ def time_positives() -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small sizes only")
-    parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
-    parser.add_argument("--part", choices=["growth", "literal", "clusters", "positives"])
+    parser.add_argument(
+        "--output", type=Path, help="write the figures to this JSON file"
+    )
+    parser.add_argument(
+        "--part", choices=["growth", "literal", "clusters", "positives"]
+    )
     options = parser.parse_args()
     small = neighbour_graph(200)
     for method in METHODS:  # compiles
@@ -237,7 +268,9 @@ def main() -> None:
         graph.cluster(*mentions_alone(*small), THRESHOLD, method=method)
     parts = {
         "growth": lambda: time_growth(SIZES[:4] if options.quick else SIZES),
-        "literal": lambda: time_literal(LITERAL_SIZES[:3] if options.quick else LITERAL_SIZES),
+        "literal": lambda: time_literal(
+            LITERAL_SIZES[:3] if options.quick else LITERAL_SIZES
+        ),
         "clusters": lambda: time_clusters(40_000 if options.quick else 1_000_000),
         "positives": time_positives,
     }

@@ -44,7 +44,12 @@ from spacy_arbo_el.storage.folders import replacing_folder
 
 WIDTH, TOPIC, CLUSTER = 384, 2000, 200
 K = 64
-WORDS = [f"{a}{b}{c}" for a in ("ka", "re", "mon", "ti") for b in "aeiou" for c in ("n", "st", "l")]
+WORDS = [
+    f"{a}{b}{c}"
+    for a in ("ka", "re", "mon", "ti")
+    for b in "aeiou"
+    for c in ("n", "st", "l")
+]
 
 
 class Synthetic:
@@ -53,12 +58,18 @@ class Synthetic:
     def __init__(self, entities: int):
         self.clusters = max(entities // CLUSTER, 1)
         rng = np.random.default_rng(0)
-        topics = rng.standard_normal((max(entities // TOPIC, 1), WIDTH), dtype=np.float32)
-        self.centres = np.repeat(topics, -(-self.clusters // len(topics)), 0)[: self.clusters]
+        topics = rng.standard_normal(
+            (max(entities // TOPIC, 1), WIDTH), dtype=np.float32
+        )
+        self.centres = np.repeat(topics, -(-self.clusters // len(topics)), 0)[
+            : self.clusters
+        ]
         self.centres += 0.7 * rng.standard_normal(self.centres.shape, dtype=np.float32)
 
     def vectors(self, numbers: np.ndarray, seed: int) -> np.ndarray:
-        noise = np.random.default_rng(seed).standard_normal((len(numbers), WIDTH), dtype=np.float32)
+        noise = np.random.default_rng(seed).standard_normal(
+            (len(numbers), WIDTH), dtype=np.float32
+        )
         return self.centres[numbers % self.clusters] + 0.7 * noise
 
     def encode(self, texts: list[tuple[str, str]]) -> np.ndarray:
@@ -101,7 +112,9 @@ def timed(function: Callable, *args: Any) -> tuple[float, Any]:
 def lists(count: int, n_probes: int = 32, rescore: float = 4.0) -> FaissIndex:
     """Inverted lists, about twice the square root of the number of entities, and 4-bit codes."""
     n_lists = 1 << round(math.log2(2 * math.sqrt(count)))
-    return FaissIndex(f"IVF{n_lists},PQ{WIDTH // 4}x4fs", f"nprobe={n_probes}", rescore)
+    return FaissIndex(
+        f"IVF{n_lists},PQ{WIDTH // 4}x4fs", f"nprobe={n_probes}", rescore
+    )
 
 
 def create(path: Path, count: int) -> dict:
@@ -151,7 +164,9 @@ def opening(path: Path, count: int) -> dict:
     }
 
 
-def searching(path: Path, count: int, queries: int, n_probes: int, rescore: float) -> dict:
+def searching(
+    path: Path, count: int, queries: int, n_probes: int, rescore: float
+) -> dict:
     """Approximate search for entities, as the linker does it."""
     kb = opened(path, count)
     index = lists(count, n_probes, rescore)(kb.rows, Cosine(), kb.vectors.index)
@@ -159,7 +174,10 @@ def searching(path: Path, count: int, queries: int, n_probes: int, rescore: floa
     vectors = Synthetic(count).queries(queries)
     rounds = [timed(search.nearest, vectors, K) for _ in range(3)]
     seconds, nearest = min(rounds, key=lambda result: result[0])
-    single = [timed(search.nearest, vectors[i : i + 1], K)[0] for i in range(min(queries, 200))]
+    single = [
+        timed(search.nearest, vectors[i : i + 1], K)[0]
+        for i in range(min(queries, 200))
+    ]
     np.save(path.with_suffix(".approximate.npy"), nearest.ids)
     return {
         "batch ms per query": 1000 * seconds / queries,
@@ -178,14 +196,21 @@ def exact(path: Path, count: int, queries: int) -> dict:
     flat = FlatIndex(prepared, Cosine())
     rounds = []
     for _ in range(3):
-        seconds, (_, rows) = timed(faiss.knn, vectors, prepared, K, faiss.METRIC_INNER_PRODUCT)
+        seconds, (_, rows) = timed(
+            faiss.knn, vectors, prepared, K, faiss.METRIC_INNER_PRODUCT
+        )
         rounds.append((seconds, timed(flat.search, vectors, K)[0]))
     np.save(path.with_suffix(".exact.npy"), kb.rows.owners[rows])
     best = [min(column) for column in zip(*rounds)]
-    return {"raw ms per query": 1000 * best[0] / queries, "ratio of FlatIndex": best[1] / best[0]}
+    return {
+        "raw ms per query": 1000 * best[0] / queries,
+        "ratio of FlatIndex": best[1] / best[0],
+    }
 
 
-def comparing(path: Path, count: int, mentions: int = 300, candidates: int = 24) -> dict:
+def comparing(
+    path: Path, count: int, mentions: int = 300, candidates: int = 24
+) -> dict:
     """Compare the strings of mentions with those of their candidates, as ``FeatureRanker`` does."""
     vocab = Vocab()
     datastore: Any = SimpleNamespace(
@@ -227,7 +252,10 @@ def importing(path: Path, count: int) -> dict:
     before = peak_megabytes()
     seconds, _ = timed(partial(build_kb, overwrite=True), path, source)
     source.unlink()
-    return {"entities per second": count / seconds, "additional peak MB": peak_megabytes() - before}
+    return {
+        "entities per second": count / seconds,
+        "additional peak MB": peak_megabytes() - before,
+    }
 
 
 STEPS: dict[str, Callable[..., dict]] = {
@@ -243,13 +271,22 @@ STEPS: dict[str, Callable[..., dict]] = {
 
 def run(step: str, *values: Any) -> dict:
     """Run a step in a separate process."""
-    command = [sys.executable, __file__, "--step", step, "--values", json.dumps(values)]
+    command = [
+        sys.executable,
+        __file__,
+        "--step",
+        step,
+        "--values",
+        json.dumps(values),
+    ]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return json.loads(output.splitlines()[-1])
 
 
 def show(name: str, values: dict) -> None:
-    numbers = {key: value for key, value in values.items() if isinstance(value, (int, float))}
+    numbers = {
+        key: value for key, value in values.items() if isinstance(value, (int, float))
+    }
     cells = (f"{key} {value:.4g}" for key, value in numbers.items())
     print(f"{name:30s} {', '.join(cells)}", flush=True)
 
@@ -259,7 +296,9 @@ def main() -> None:
     parser.add_argument("--entities", type=int, default=2_300_000)
     parser.add_argument("--imported", type=int, default=500_000)
     parser.add_argument("--queries", type=int, default=1000)
-    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "arbo-kb")
+    parser.add_argument(
+        "--folder", type=Path, default=Path(tempfile.gettempdir()) / "arbo-kb"
+    )
     parser.add_argument("--only", default="open,search,exact,strings,add,import")
     parser.add_argument("--step", help=argparse.SUPPRESS)
     parser.add_argument("--values", help=argparse.SUPPRESS)
@@ -272,7 +311,10 @@ def main() -> None:
         return
     options.folder.mkdir(parents=True, exist_ok=True)
     count, wanted = options.entities, options.only.split(",")
-    large, small = options.folder / f"kb-{count}", options.folder / f"kb-{count // 100}"
+    large, small = (
+        options.folder / f"kb-{count}",
+        options.folder / f"kb-{count // 100}",
+    )
     for path, size in ((large, count), (small, count // 100)):
         if not path.exists():
             show(f"build of {size:,}", run("create", str(path), size))
@@ -284,15 +326,22 @@ def main() -> None:
     if "search" in wanted:
         expected = np.load(large.with_suffix(".exact.npy"))
         for n_probes, factor in ((16, 2), (16, 3), (32, 3), (32, 4), (128, 4)):
-            result = run("search", str(large), count, options.queries, n_probes, factor)
+            result = run(
+                "search", str(large), count, options.queries, n_probes, factor
+            )
             nearest = np.load(large.with_suffix(".approximate.npy"))
             pairs = zip(nearest.tolist(), expected.tolist())
-            result["recall@64"] = statistics.mean(len({*a} & {*b}) / K for a, b in pairs)
+            result["recall@64"] = statistics.mean(
+                len({*a} & {*b}) / K for a, b in pairs
+            )
             if "exact" in wanted:
                 result["times exact"] = (
                     exact_result["raw ms per query"] / result["batch ms per query"]
                 )
-            show(f"{lists(count, n_probes).factory}, {n_probes} probes, rescore {factor}", result)
+            show(
+                f"{lists(count, n_probes).factory}, {n_probes} probes, rescore {factor}",
+                result,
+            )
     if "strings" in wanted:
         for path, size in ((small, count // 100), (large, count)):
             show(f"strings of {size:,}", run("strings", str(path), size))
@@ -302,7 +351,10 @@ def main() -> None:
         show(f"add 1,000 to {count:,}", {**many, "ratio": _ratio(many, few)})
     if "import" in wanted:
         for size in (options.imported // 10, options.imported):
-            show(f"import of {size:,}", run("import", str(options.folder / "imported"), size))
+            show(
+                f"import of {size:,}",
+                run("import", str(options.folder / "imported"), size),
+            )
 
 
 def _ratio(many: dict, few: dict) -> float:

@@ -65,16 +65,24 @@ def kernels(folder: Path) -> dict[str, Run]:
     exported = folder / "model.onnx"
     example = tuple(map(torch.from_numpy, batch(*SHAPES[0])))
     axes = {name: {0: "batch", 1: "pieces"} for name in INPUTS}
-    torch.onnx.export(plain, example, exported, input_names=INPUTS, dynamic_axes=axes, dynamo=False)
+    torch.onnx.export(
+        plain, example, exported, input_names=INPUTS, dynamic_axes=axes, dynamo=False
+    )
     quantized = folder / "quantized.onnx"
     quantize_dynamic(exported, quantized)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     core = openvino.Core()
-    compiled = core.compile_model(core.read_model(exported), "CPU", {"INFERENCE_NUM_THREADS": 1})
-    sessions = [onnxruntime.InferenceSession(path, options) for path in (exported, quantized)]
+    compiled = core.compile_model(
+        core.read_model(exported), "CPU", {"INFERENCE_NUM_THREADS": 1}
+    )
+    sessions = [
+        onnxruntime.InferenceSession(path, options) for path in (exported, quantized)
+    ]
     with_onnx = [
-        lambda ids, mask, session=session: session.run(None, {"ids": ids, "mask": mask})
+        lambda ids, mask, session=session: session.run(
+            None, {"ids": ids, "mask": mask}
+        )
         for session in sessions
     ]
     by_fbgemm = torch.ao.quantization.quantize_dynamic(plain, {torch.nn.Linear})
@@ -113,7 +121,9 @@ def main() -> None:
     found = {}
     with tempfile.TemporaryDirectory() as folder, torch.no_grad():
         for name, run in kernels(Path(folder)).items():
-            found[name] = {f"{n} x {k}": milliseconds(run, *batch(n, k)) for n, k in SHAPES}
+            found[name] = {
+                f"{n} x {k}": milliseconds(run, *batch(n, k)) for n, k in SHAPES
+            }
             print(f"{name:36}", found[name], flush=True)
     if args.output is not None:
         srsly.write_json(args.output, found)

@@ -31,7 +31,8 @@ from tests.contrib.review.serve.world import serving  # noqa: E402
 
 ABSTRACTS, OTHERS, NAMES = 200, 400, 4
 SETTLED = (
-    "() => !document.body.classList.contains('busy') && !document.querySelector('[data-load]')"
+    "() => !document.body.classList.contains('busy') "
+    "&& !document.querySelector('[data-load]')"
 )
 
 
@@ -45,7 +46,9 @@ def medic(path):
 
 def world(data):
     """A pipeline with new entities, and the gold id of each mention."""
-    texts = list(read(data / "bc5cdr" / "CDR_TrainingSet.PubTator.txt", "pubtator"))[:ABSTRACTS]
+    texts = list(read(data / "bc5cdr" / "CDR_TrainingSet.PubTator.txt", "pubtator"))[
+        :ABSTRACTS
+    ]
     rng, gold, nlp = random.Random(0), {}, spacy.blank("en")
     docs = []
     for text in texts:
@@ -53,9 +56,13 @@ def world(data):
         doc.user_data["doc_id"] = text.id
         spans = []
         for one in text.mentions:
-            span = doc.char_span(one.start, one.end, "Disease", alignment_mode="expand")
+            span = doc.char_span(
+                one.start, one.end, "Disease", alignment_mode="expand"
+            )
             if one.label == "Disease" and len(one.kb_ids) == 1 and span is not None:
-                gold[text_fingerprint(text.text), span.start_char, span.end_char] = one.kb_ids[0]
+                gold[text_fingerprint(text.text), span.start_char, span.end_char] = (
+                    one.kb_ids[0]
+                )
                 spans.append(Span(doc, span.start, span.end, "Disease"))
         doc.ents = spacy.util.filter_spans(spans)
         docs.append(doc)
@@ -147,12 +154,22 @@ def main() -> None:
         nlp, gold, titles = world(options.data)
         save_pipeline(nlp, model)
         review = Review(load_pipeline(model), model)
-        print(f"{len(review.queue.rows)} clusters, {len(review.linker.kb)} entities", flush=True)
-        with serving(lambda rules: create_app(review, rules)) as rules, sync_playwright() as play:
-            chromium = play.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        print(
+            f"{len(review.queue.rows)} clusters, {len(review.linker.kb)} entities",
+            flush=True,
+        )
+        with (
+            serving(lambda rules: create_app(review, rules)) as rules,
+            sync_playwright() as play,
+        ):
+            chromium = play.chromium.launch(
+                executable_path=browser, args=["--no-sandbox"]
+            )
             page = chromium.new_page()
             page.set_default_timeout(120_000)
-            page.goto(f"{rules.origins[0]}/?token={rules.token}", wait_until="networkidle")
+            page.goto(
+                f"{rules.origins[0]}/?token={rules.token}", wait_until="networkidle"
+            )
             reviewer, decided = Reviewer(page, review, gold, titles), 0
             reviewer.press("Enter")
             while decided < options.clusters and review.queue.rows:

@@ -35,7 +35,9 @@ def bare_forward(shim, windows, batch_size: int) -> float:
     start = time.perf_counter()
     with torch.no_grad(), shim.autocast():
         for ids, mask in inputs:
-            shim._model(input_ids=ids.to(shim.device), attention_mask=mask.to(shim.device))
+            shim._model(
+                input_ids=ids.to(shim.device), attention_mask=mask.to(shim.device)
+            )
     if shim.device.type == "cuda":
         torch.cuda.synchronize()
     return time.perf_counter() - start
@@ -98,7 +100,9 @@ def main() -> None:
         full.append(linking(nlp, docs))
     n_passes, pieces, padded = padding(nlp, docs)
     count = len(windows)
-    print(f"{count} mentions in {len(docs)} documents, KB of {len(linker.kb.rows)} names,")
+    print(
+        f"{count} mentions in {len(docs)} documents, KB of {len(linker.kb.rows)} names,"
+    )
     print(f"{len(linker.exemplars)} exemplars, {torch.get_num_threads()} threads")
     print(
         f"{n_passes} passes of {pieces} word pieces, {padded / max(pieces, 1):.1%} of them padding"

@@ -16,4 +16,6 @@ def peak_megabytes() -> int:
 
 def _megabytes(name: str) -> int:
     lines = STATUS.read_text().splitlines() if STATUS.exists() else []
-    return next((int(line.split()[1]) // 1024 for line in lines if line.startswith(name)), 0)
+    return next(
+        (int(line.split()[1]) // 1024 for line in lines if line.startswith(name)), 0
+    )

@@ -39,7 +39,9 @@ def made_names(count: int) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--names", type=int, default=2_300_000)
-    parser.add_argument("--sample", type=int, default=0, help="names to encode; 0 for all")
+    parser.add_argument(
+        "--sample", type=int, default=0, help="names to encode; 0 for all"
+    )
     parser.add_argument("--gpu-id", type=int, default=-1)
     parser.add_argument("--output", type=Path)
     args = parser.parse_args()
@@ -62,7 +64,9 @@ def main() -> None:
         "seconds for all names": seconds * args.names / len(names),
     }
     rng = np.random.default_rng(1)
-    rest = rng.standard_normal((args.names - len(names), vectors.shape[1]), dtype=np.float32)
+    rest = rng.standard_normal(
+        (args.names - len(names), vectors.shape[1]), dtype=np.float32
+    )
     vectors = unit(np.concatenate([vectors, rest]))
     device = "cuda" if args.gpu_id >= 0 else "cpu"
     index = torch.from_numpy(vectors).to(device)

@@ -50,7 +50,9 @@ def speed(options: argparse.Namespace) -> None:
     }
     docs = [
         example.predicted
-        for example in MentionCorpus(options.corpus, limit=options.limit)(pipelines["n-grams"])
+        for example in MentionCorpus(options.corpus, limit=options.limit)(
+            pipelines["n-grams"]
+        )
     ]
     times: dict[str, list[list[float]]] = {name: [[], []] for name in pipelines}
     with threadpool_limits(1):
@@ -58,8 +60,12 @@ def speed(options: argparse.Namespace) -> None:
             for name, nlp in pipelines.items():
                 n = _encode(nlp, docs, times[name][0])
                 _link(nlp, docs, times[name][1])
-    print(f"{n} mentions in {len(docs)} documents, one thread, best of {options.rounds}\n")
-    print("| | names | exemplars | reranker | Docs to vectors, mentions/s | nlp.pipe, mentions/s |")
+    print(
+        f"{n} mentions in {len(docs)} documents, one thread, best of {options.rounds}\n"
+    )
+    print(
+        "| | names | exemplars | reranker | Docs to vectors, mentions/s | nlp.pipe, mentions/s |"
+    )
     print("|---|---:|---:|---|---:|---:|")
     rates = {}
     for name, nlp in pipelines.items():
@@ -125,7 +131,9 @@ def with_small_kb(model: Path, folder: Path) -> Path:
 
 def _start(cases: list[tuple[str, Path]], options: argparse.Namespace) -> None:
     # Installed packages have compiled modules.
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    environment = {
+        k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"
+    }
     print("| | seconds to the first link | resident, MB |")
     print("|---|---:|---:|")
     for name, model in cases:
@@ -133,7 +141,9 @@ def _start(cases: list[tuple[str, Path]], options: argparse.Namespace) -> None:
         # The first process fills the caches of the disk, of Python and of Numba.
         runs = []
         for _ in range(options.rounds + 1):
-            done = subprocess.run(command, check=True, capture_output=True, env=environment)
+            done = subprocess.run(
+                command, check=True, capture_output=True, env=environment
+            )
             runs.append(json.loads(done.stdout))
         best = min(runs[1:], key=lambda run: run["seconds"])
         print(f"| {name} | {best['seconds']:.2f} | {best['megabytes']} |", flush=True)
@@ -172,12 +182,18 @@ def search(options: argparse.Namespace) -> None:
     docs = [example.reference for example in MentionCorpus(options.corpus)(nlp)]
     batch = linker.stages.encode(linker.reader.read_docs(docs))
     texts = linker.kb.vectors.distinct_texts(linker.datastore.settings.verbalization)
-    table = GoldTable(batch.records, linker.kb, texts, np.zeros(len(texts), dtype=np.int64))
-    labelled = np.flatnonzero(np.diff(table.mention_texts.indptr) > 0)[: options.queries]
+    table = GoldTable(
+        batch.records, linker.kb, texts, np.zeros(len(texts), dtype=np.int64)
+    )
+    labelled = np.flatnonzero(np.diff(table.mention_texts.indptr) > 0)[
+        : options.queries
+    ]
     gold = table.mention_texts[labelled].toarray() > 0
     vectors = linker.kb.rows.take(texts.rows)
     rows = VectorRows(vectors, np.arange(len(vectors)))
-    print(f"{len(vectors)} texts of entities, {len(labelled)} mentions whose entity is there\n")
+    print(
+        f"{len(vectors)} texts of entities, {len(labelled)} mentions whose entity is there\n"
+    )
     _compare(rows, batch.encoded[labelled], linker.similarity, gold)
     if options.synthetic:
         rows, queries = clustered(options.synthetic, options.width, 500)
@@ -204,7 +220,9 @@ def clustered(count: int, width: int, queries: int) -> Any:
     return VectorRows(vectors, np.arange(count)), unit(near).astype(np.float32)
 
 
-def _compare(rows: Any, queries: np.ndarray, similarity: Any, gold: np.ndarray | None) -> None:
+def _compare(
+    rows: Any, queries: np.ndarray, similarity: Any, gold: np.ndarray | None
+) -> None:
     print("| index | median ms a mention | times as fast | recall@100 |")
     print("|---|---:|---:|---:|")
     exact = None
@@ -220,13 +238,18 @@ def _compare(rows: Any, queries: np.ndarray, similarity: Any, gold: np.ndarray |
         if exact is None:
             exact = ids, float(np.median(seconds))
         if gold is None:
-            recall = np.mean([len(np.intersect1d(a, b)) / K for a, b in zip(ids, exact[0])])
+            recall = np.mean(
+                [len(np.intersect1d(a, b)) / K for a, b in zip(ids, exact[0])]
+            )
         else:
-            hits_gold = np.take_along_axis(gold, np.maximum(ids, 0), axis=1) & (ids >= 0)
+            hits_gold = np.take_along_axis(gold, np.maximum(ids, 0), axis=1) & (
+                ids >= 0
+            )
             recall = hits_gold.any(axis=1).mean()
         median = float(np.median(seconds))
         print(
-            f"| {name} | {1000 * median:.2f} | {exact[1] / median:.1f} | {recall:.4f} |", flush=True
+            f"| {name} | {1000 * median:.2f} | {exact[1] / median:.1f} | {recall:.4f} |",
+            flush=True,
         )
 
 
@@ -237,7 +260,9 @@ def _indexes(rows: Any, similarity: Any) -> Iterator[tuple[str, Any]]:
 
     yield "exact", Flat()(rows, similarity)
     lists = 1 << round(math.log2(2 * math.sqrt(len(rows))))
-    hnsw = [FaissIndex("HNSW32", f"efSearch={count}", 2.0) for count in (96, 400, 1600)]
+    hnsw = [
+        FaissIndex("HNSW32", f"efSearch={count}", 2.0) for count in (96, 400, 1600)
+    ]
     factory = f"IVF{lists},PQ{rows.width // 4}x4fs"
     ivf = [
         FaissIndex(factory, f"nprobe={max(lists // part, 1)}", rescore)
@@ -248,7 +273,10 @@ def _indexes(rows: Any, similarity: Any) -> Iterator[tuple[str, Any]]:
         for build in kind:
             index = build(rows, similarity, attached)
             attached = index.attached
-            yield f"{build.factory} {build.search}, {build.rescore:g} times rescored", index
+            yield (
+                f"{build.factory} {build.search}, {build.rescore:g} times rescored",
+                index,
+            )
 
 
 def main() -> None:
@@ -265,9 +293,13 @@ def main() -> None:
         for name in names:
             command.add_argument(name, type=Path)
         command.add_argument("--rounds", type=int, default=3)
-        command.add_argument("--limit", type=int, default=0, help="documents; 0 for all")
+        command.add_argument(
+            "--limit", type=int, default=0, help="documents; 0 for all"
+        )
         command.add_argument("--queries", type=int, default=1000)
-        command.add_argument("--synthetic", type=int, default=0, help="vectors in clusters")
+        command.add_argument(
+            "--synthetic", type=int, default=0, help="vectors in clusters"
+        )
         command.add_argument("--width", type=int, default=200, help="of these")
     options = parser.parse_args()
     options.run(options)

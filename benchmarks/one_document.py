@@ -12,7 +12,15 @@ import time
 import spacy
 from spacy.tokens import Doc, Span
 
-KB = ["Kestrel Motors", "Kestrel Airways", "blue fever", "marsh cough", "Tarnow", "Velm", "gout"]
+KB = [
+    "Kestrel Motors",
+    "Kestrel Airways",
+    "blue fever",
+    "marsh cough",
+    "Tarnow",
+    "Velm",
+    "gout",
+]
 LINKED, NIL = "Kestrel Motors", "Zorblax Foods"
 
 
@@ -27,12 +35,18 @@ def document(vocab, name: str, count: int) -> Doc:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--counts", type=int, nargs="+", default=[2000, 4000, 8000, 20000])
+    parser.add_argument(
+        "--counts", type=int, nargs="+", default=[2000, 4000, 8000, 20000]
+    )
     counts = parser.parse_args().counts
     nlp = spacy.blank("en")
     linker = nlp.add_pipe("arbo_linker")
     entities = [
-        {"id": f"E{number}", "title": title, "description": f"The {title} of number {number}."}
+        {
+            "id": f"E{number}",
+            "title": title,
+            "description": f"The {title} of number {number}.",
+        }
         for number, title in enumerate(KB)
     ]
     linker.set_kb(entities)
@@ -48,7 +62,9 @@ def main() -> None:
             seconds = time.process_time() - start
             growth = ""
             if first:
-                growth = f"{math.log(seconds / first[1]) / math.log(count / first[0]):.2f}"
+                growth = (
+                    f"{math.log(seconds / first[1]) / math.log(count / first[0]):.2f}"
+                )
             first = first or (count, seconds)
             print(f"| {name} | {count} | {seconds:.2f} | {growth} |", flush=True)
 

@@ -56,7 +56,9 @@ def pairs(
     return found
 
 
-def spent_by(function: Callable[[list[str]], object], batch: list[str]) -> tuple[float, float]:
+def spent_by(
+    function: Callable[[list[str]], object], batch: list[str]
+) -> tuple[float, float]:
     start = time.perf_counter()
     used = time.process_time()
     function(batch)
@@ -89,15 +91,21 @@ def compare(count: int) -> bool:
 
             is_within = True
             for size in (1, LARGE):
-                batches = [texts[i : i + size] for i in range(0, len(texts) - size + 1, size)]
+                batches = [
+                    texts[i : i + size] for i in range(0, len(texts) - size + 1, size)
+                ]
                 connection = http.client.HTTPConnection("127.0.0.1", rules.port)
                 ask(batches[0])
-                spent = pairs(ask, pipe, batches, count if size == 1 else max(1, count // 4))
+                spent = pairs(
+                    ask, pipe, batches, count if size == 1 else max(1, count // 4)
+                )
                 is_within &= report(size, spent)
     return is_within
 
 
-def report(size: int, spent: list[tuple[tuple[float, float], tuple[float, float]]]) -> bool:
+def report(
+    size: int, spent: list[tuple[tuple[float, float], tuple[float, float]]]
+) -> bool:
     ratios = [median(ours[i] / theirs[i] for ours, theirs in spent) for i in (0, 1)]
     beyond = [median(ours[i] - theirs[i] for ours, theirs in spent) for i in (0, 1)]
     print(

@@ -48,7 +48,8 @@ Link = Callable[[list[Any]], list[list[str | None]]]
 
 def cpu_seconds() -> float:
     own, children = (
-        resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+        resource.getrusage(who)
+        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )
     return sum(usage.ru_utime + usage.ru_stime for usage in (own, children))
 
@@ -86,7 +87,9 @@ class MiniLM:
 
         if self._model is None:
             self._model = SentenceTransformer(_minilm(), device="cpu")
-        return self._model.encode(strings, normalize_embeddings=True, show_progress_bar=False)
+        return self._model.encode(
+            strings, normalize_embeddings=True, show_progress_bar=False
+        )
 
 
 def _minilm() -> str:
@@ -105,14 +108,23 @@ class TfIdf:
     def load(self, folder: Path, names: list[Any]) -> Link:
         from sklearn.feature_extraction.text import TfidfVectorizer
 
-        vectorizer = TfidfVectorizer(analyzer="char", ngram_range=(1, 2), lowercase=True)
+        vectorizer = TfidfVectorizer(
+            analyzer="char", ngram_range=(1, 2), lowercase=True
+        )
         matrix = vectorizer.fit_transform([name for _, name in names]).T.tocsr()
         ids = [id_ for id_, _ in names]
 
         def link(documents: list[Any]) -> list[list[str | None]]:
             strings = [text[s:e] for text, spans in documents for s, e in spans]
-            rows = (vectorizer.transform(strings[i : i + 256]) for i in range(0, len(strings), 256))
-            best = [row for part in rows for row in (part @ matrix).toarray().argmax(1).tolist()]
+            rows = (
+                vectorizer.transform(strings[i : i + 256])
+                for i in range(0, len(strings), 256)
+            )
+            best = [
+                row
+                for part in rows
+                for row in (part @ matrix).toarray().argmax(1).tolist()
+            ]
             found = iter(ids[row] for row in best)
             return [[next(found) for _ in spans] for _, spans in documents]
 
@@ -290,8 +302,14 @@ def run_child(row: Any, step: str, folder: Path, data: Path) -> dict[str, Any]:
     mentions = sum(len(spans) for _, spans in texts)
     gold = [span[2:] for _, spans in documents for span in spans]
     ranked = zip((one for each in found for one in each), gold)
-    right = [(one in ids, is_new, is_shared) for one, (ids, is_new, is_shared) in ranked if ids]
-    three = next(([(t, spans[:3])] for t, spans in texts if len(spans) >= 3), texts[:1])
+    right = [
+        (one in ids, is_new, is_shared)
+        for one, (ids, is_new, is_shared) in ranked
+        if ids
+    ]
+    three = next(
+        ([(t, spans[:3])] for t, spans in texts if len(spans) >= 3), texts[:1]
+    )
     calls = []
     for _ in range(CALLS):
         start = time.perf_counter()
@@ -335,13 +353,17 @@ def prepare(
     entities = list(linker.kb)
     known = {entity.id for entity in entities}
     write_entities_jsonl(entities, data / "entities.jsonl")
-    names = [(one.id, name) for one in entities if not one.is_unnamed for name in one.names]
+    names = [
+        (one.id, name) for one in entities if not one.is_unnamed for name in one.names
+    ]
     srsly.write_json(data / "names.json", names)
     owners: dict[str, set[str]] = {}
     for kb_id, name in names:
         owners.setdefault(name.casefold(), set()).add(kb_id)
     examples = MentionCorpus(train)(nlp) if train else ()
-    seen = {ent.text.casefold() for example in examples for ent in example.reference.ents}
+    seen = {
+        ent.text.casefold() for example in examples for ent in example.reference.ents
+    }
     documents = []
     for example in MentionCorpus(corpus)(nlp):
         ents = example.reference.ents
@@ -350,7 +372,15 @@ def prepare(
             ids = {id_ for id_ in ent.kb_id_.split("|") if id_ != NIL and id_ in known}
             folded = ent.text.casefold()
             is_shared = len(owners.get(folded, ())) > 1
-            spans.append((ent.start_char, ent.end_char, sorted(ids), folded not in seen, is_shared))
+            spans.append(
+                (
+                    ent.start_char,
+                    ent.end_char,
+                    sorted(ids),
+                    folded not in seen,
+                    is_shared,
+                )
+            )
         if spans:
             documents.append((example.reference.text, spans))
     documents = documents[:limit]
@@ -362,7 +392,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("corpus", type=Path)
     parser.add_argument("kb", type=Path)
-    parser.add_argument("--train", type=Path, help="What the trained models were trained on")
+    parser.add_argument(
+        "--train", type=Path, help="What the trained models were trained on"
+    )
     parser.add_argument("--trained", type=Path, nargs="*", default=[])
     parser.add_argument("--rows", nargs="*")
     parser.add_argument("--documents", type=int, help="The first so many")
@@ -390,7 +422,9 @@ def main() -> None:
                     turns[name].append(turn)
                     if "skipped" in turn:
                         table[name] = turn
-    print(f"{machine()}. Medians of {TURNS} turns. {counts[0]} documents, {counts[1]} mentions.")
+    print(
+        f"{machine()}. Medians of {TURNS} turns. {counts[0]} documents, {counts[1]} mentions."
+    )
     print(f"{'':24}" + "".join(f"{key:>9}" for key in COLUMNS))
     for name, row in table.items():
         if "skipped" not in row:
@@ -404,7 +438,15 @@ def child(name: str, step: str, data: Path, env: dict[str, str]) -> dict[str, An
     """What a process of its own prints, or why it is skipped."""
     folder = data / name.replace("/", "_")
     folder.mkdir(exist_ok=True)
-    command = [sys.executable, *sys.argv, "--child", name, step, str(folder), str(data)]
+    command = [
+        sys.executable,
+        *sys.argv,
+        "--child",
+        name,
+        step,
+        str(folder),
+        str(data),
+    ]
     done = subprocess.run(command, env=env, capture_output=True, text=True)
     if done.returncode:
         return {"skipped": done.stderr.strip().splitlines()[-1]}
@@ -430,7 +472,9 @@ def print_row(name: str, row: dict[str, Any]) -> None:
     if "skipped" in row:
         print(f"{name:24} skipped: {row['skipped']}")
     else:
-        print(f"{name:24}" + "".join(f"{row[key]:9.1f}" for key in COLUMNS), flush=True)
+        print(
+            f"{name:24}" + "".join(f"{row[key]:9.1f}" for key in COLUMNS), flush=True
+        )
 
 
 if __name__ == "__main__":

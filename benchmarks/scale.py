@@ -59,7 +59,9 @@ def rows_in(job: Job) -> list[dict[str, Any]]:
 
 
 def ordered(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(rows, key=lambda row: (row["document"], row["start"], row["end"], row["label"]))
+    return sorted(
+        rows, key=lambda row: (row["document"], row["start"], row["end"], row["label"])
+    )
 
 
 def by_pipe(model: Path, corpus: Path, n_process: int) -> list[dict[str, Any]]:
@@ -67,7 +69,9 @@ def by_pipe(model: Path, corpus: Path, n_process: int) -> list[dict[str, Any]]:
     nlp = load_pipeline(model)
     linker = find_linker(nlp)
     docs = nlp.pipe(read_documents(corpus, nlp), n_process=n_process)
-    return ordered(list(rows_of(docs, linker.mentions.getter, linker.cfg["extension"])))
+    return ordered(
+        list(rows_of(docs, linker.mentions.getter, linker.cfg["extension"]))
+    )
 
 
 class Processes:
@@ -105,7 +109,10 @@ class Processes:
             except OSError:
                 continue
             pid = int(folder.name)
-            parents[pid], ticks[pid] = int(values[1]), int(values[11]) + int(values[12])
+            parents[pid], ticks[pid] = (
+                int(values[1]),
+                int(values[11]) + int(values[12]),
+            )
         for pid in parents:
             ancestor = pid
             while ancestor not in (0, os.getpid()):
@@ -134,7 +141,15 @@ def speed(model: Path, corpus: Path) -> None:
     wall, busy = {}, {}
     with tempfile.TemporaryDirectory() as folder:
         for name in WAYS:
-            command = [sys.executable, __file__, "way", model, corpus, Path(folder, name), name]
+            command = [
+                sys.executable,
+                __file__,
+                "way",
+                model,
+                corpus,
+                Path(folder, name),
+                name,
+            ]
             start, load = time.perf_counter(), os.getloadavg()[0]
             with Processes() as processes:
                 subprocess.run(
@@ -162,7 +177,9 @@ def speed(model: Path, corpus: Path) -> None:
 
 def by_ray(model: Path, corpus: Path, output: Path, workers: int) -> None:
     """Link a corpus in shards by workers of Ray."""
-    for _ in link_in_shards(Job.of(model, corpus, output), ray=RaySettings(workers=workers)):
+    for _ in link_in_shards(
+        Job.of(model, corpus, output), ray=RaySettings(workers=workers)
+    ):
         pass
 
 
@@ -180,11 +197,16 @@ def way(model: Path, corpus: Path, output: Path, name: str) -> None:
     WAYS[name](model, corpus, output)
 
 
-def compare(name: str, found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
+def compare(
+    name: str, found: list[dict[str, Any]], expected: list[dict[str, Any]]
+) -> None:
     """Print whether rows of links are the same."""
     same = sum(map(operator.eq, found, expected))
     verdict = "the same" if found == expected else "NOT the same"
-    print(f"{name}: {len(found)} rows, {same} of {len(expected)} equal: {verdict}", flush=True)
+    print(
+        f"{name}: {len(found)} rows, {same} of {len(expected)} equal: {verdict}",
+        flush=True,
+    )
 
 
 def above(threshold: float | None) -> dict[str, Any]:
@@ -192,12 +214,18 @@ def above(threshold: float | None) -> dict[str, Any]:
     return {} if threshold is None else {"components.arbo_linker.threshold": threshold}
 
 
-def in_one_graph(model: Path, corpus: Path, threshold: float | None) -> list[dict[str, Any]]:
+def in_one_graph(
+    model: Path, corpus: Path, threshold: float | None
+) -> list[dict[str, Any]]:
     """The rows of links of ``link_stream``, which is what ``arbo link`` does without shards."""
     nlp = load_pipeline(model)
     linker = find_linker(nlp)
-    docs = linker.corpus.link_stream(lambda: read_documents(corpus, nlp), threshold=threshold)
-    return ordered(list(rows_of(docs, linker.mentions.getter, linker.cfg["extension"])))
+    docs = linker.corpus.link_stream(
+        lambda: read_documents(corpus, nlp), threshold=threshold
+    )
+    return ordered(
+        list(rows_of(docs, linker.mentions.getter, linker.cfg["extension"]))
+    )
 
 
 def same(
@@ -212,7 +240,11 @@ def same(
     if threshold is not None and not one_graph:
         raise SystemExit("--threshold needs --one-graph")
     start = time.perf_counter()
-    expected = in_one_graph(model, corpus, threshold) if one_graph else by_pipe(model, corpus, 1)
+    expected = (
+        in_one_graph(model, corpus, threshold)
+        if one_graph
+        else by_pipe(model, corpus, 1)
+    )
     new = len({row["new_entity"] for row in expected} - {""})
     nil = sum(bool(row["new_entity"]) for row in expected)
     seconds = time.perf_counter() - start
@@ -224,12 +256,20 @@ def same(
         for count in [0, *workers]:
             start = time.perf_counter()
             ray = RaySettings(workers=count) if count else None
-            settings = {"one_graph": one_graph, "size": size, "overrides": above(threshold)}
+            settings = {
+                "one_graph": one_graph,
+                "size": size,
+                "overrides": above(threshold),
+            }
             job = Job.of(model, corpus, Path(folder, str(count)), **settings)
             for _ in link_in_shards(job, ray=ray):
                 pass
             seconds = time.perf_counter() - start
-            compare(f"shards, {count} workers of Ray, {seconds:.0f} s", rows_in(job), expected)
+            compare(
+                f"shards, {count} workers of Ray, {seconds:.0f} s",
+                rows_in(job),
+                expected,
+            )
 
 
 def faults(model: Path, corpus: Path, size: int) -> None:
@@ -267,19 +307,37 @@ def kill_a_node(job: Job) -> None:
 
 def kill_the_driver(job: Job) -> None:
     """Run ``arbo scale link --ray``, kill it after three shards, and run it again."""
-    command = [sys.executable, "-m", "spacy", "arbo", "scale", "link", job.model, job.corpus]
+    command = [
+        sys.executable,
+        "-m",
+        "spacy",
+        "arbo",
+        "scale",
+        "link",
+        job.model,
+        job.corpus,
+    ]
     command += ["--output", job.output, "--shard", str(job.size)]
     command += ["--ray", "local", "--workers", "2"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     while len(job.done()) < 3 and process.poll() is None:
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    print(f"  killed with {len(job.done())} of {len(job.begin())} shards done", flush=True)
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    print(
+        f"  killed with {len(job.done())} of {len(job.begin())} shards done",
+        flush=True,
+    )
+    subprocess.run(
+        command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
 
 
-def memory(model: Path, corpus: Path, mentions: list[int], threshold: float | None = None) -> None:
+def memory(
+    model: Path, corpus: Path, mentions: list[int], threshold: float | None = None
+) -> None:
     """Peak memory of the steps of one graph by the number of mentions, and a line through each."""
     peaks: dict[str, list[float]] = {name: [] for name in STEPS}
     counts = []
@@ -294,10 +352,13 @@ def memory(model: Path, corpus: Path, mentions: list[int], threshold: float | No
                 peaks[name].append(peak)
                 print(f"  {name}: {peak:.0f} MiB, {seconds:.0f} s", flush=True)
             unlinked = len(NewEntities.from_disk(job.folder / NEW_ENTITIES).rows)
-            size = sum(file.stat().st_size for file in job.folder.rglob("*") if file.is_file())
+            size = sum(
+                file.stat().st_size for file in job.folder.rglob("*") if file.is_file()
+            )
             per_mention = size / counts[-1] / 1024
             print(
-                f"  {unlinked} mentions NIL; files: {per_mention:.2f} KiB per mention", flush=True
+                f"  {unlinked} mentions NIL; files: {per_mention:.2f} KiB per mention",
+                flush=True,
             )
             shutil.rmtree(job.folder)
     for name, values in peaks.items():
@@ -307,11 +368,25 @@ def memory(model: Path, corpus: Path, mentions: list[int], threshold: float | No
 
 def peak_of(name: str, job: Job) -> tuple[float, float]:
     """The most private memory that a step's process holds, in MiB; and the seconds it takes."""
-    command = [sys.executable, __file__, "step", job.model, job.corpus, job.output, name]
-    command += [part for value in job.overrides.values() for part in ("--threshold", str(value))]
+    command = [
+        sys.executable,
+        __file__,
+        "step",
+        job.model,
+        job.corpus,
+        job.output,
+        name,
+    ]
+    command += [
+        part
+        for value in job.overrides.values()
+        for part in ("--threshold", str(value))
+    ]
     start = time.perf_counter()
     with Processes() as processes:
-        step = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        step = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         if step.wait():
             raise RuntimeError(f"{' '.join(command)} failed")
     return processes.peaks[step.pid], time.perf_counter() - start
@@ -345,7 +420,9 @@ def step(
     model: Path, corpus: Path, output: Path, name: str, threshold: float | None = None
 ) -> None:
     """One of the steps that ``memory`` measures."""
-    STEPS[name](Job.of(model, corpus, output, one_graph=True, overrides=above(threshold)))
+    STEPS[name](
+        Job.of(model, corpus, output, one_graph=True, overrides=above(threshold))
+    )
 
 
 def write_mentions(job: Job, count: int) -> int:
@@ -362,13 +439,17 @@ def write_mentions(job: Job, count: int) -> int:
     for number in range(-(-count // len(batch))):
         records = [
             replace(
-                r, key=(f"{number:08x}{r.key[0][8:]}", *r.key[1:]), doc_id=f"{number}-{r.doc_id}"
+                r,
+                key=(f"{number:08x}{r.key[0][8:]}", *r.key[1:]),
+                doc_id=f"{number}-{r.doc_id}",
             )
             for r in batch.records
         ]
         noise = random.normal(0, 0.02, batch.encoded.shape).astype(np.float32)
         vectors = linker.similarity.prepare(batch.encoded + noise)
-        ranked = replace(part.ranked, batch=replace(batch, records=records, vectors=vectors))
+        ranked = replace(
+            part.ranked, batch=replace(batch, records=records, vectors=vectors)
+        )
         copy = replace(part, ranked=ranked)
         shards.append(Shard(number, ("copy",), 0, len(docs)))
         write_file(mentions_file(job, shards[-1]), copy.to_bytes())
@@ -395,12 +476,16 @@ def main() -> None:
             command.add_argument("--workers", type=int, nargs="*", default=[1, 2, 4])
             command.add_argument("--one-graph", action="store_true")
         if name in ("same", "faults"):
-            command.add_argument("--size", type=int, default=16, help="documents of a shard")
+            command.add_argument(
+                "--size", type=int, default=16, help="documents of a shard"
+            )
         if name == "memory":
             counts = [1000, 10_000, 100_000]
             command.add_argument("--mentions", type=int, nargs="*", default=counts)
         if name in ("memory", "step", "same"):
-            command.add_argument("--threshold", type=float, help="for links; 1 leaves all NIL")
+            command.add_argument(
+                "--threshold", type=float, help="for links; 1 leaves all NIL"
+            )
         if name in ("step", "way"):
             command.add_argument("output", type=Path)
             command.add_argument("name", choices=[*STEPS, *WAYS])

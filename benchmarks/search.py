@@ -50,12 +50,20 @@ def main() -> None:
     mode.add_argument("--rounds", type=int, default=5)
     mode.set_defaults(run=compare_exact)
     mode = modes.add_parser("index")
-    mode.add_argument("kb", type=Path, nargs="?", help="folder of a knowledge base with vectors")
-    mode.add_argument("--index", "-i", action="append", required=True, help="factory and search")
+    mode.add_argument(
+        "kb", type=Path, nargs="?", help="folder of a knowledge base with vectors"
+    )
+    mode.add_argument(
+        "--index", "-i", action="append", required=True, help="factory and search"
+    )
     mode.add_argument("--rescore", type=float, default=4.0)
     mode.add_argument("--model", type=Path, help="pipeline whose similarity is used")
-    mode.add_argument("--corpus", type=Path, help=".spacy file whose mentions are the queries")
-    mode.add_argument("--exemplars", action="store_true", help="those of --model are searched")
+    mode.add_argument(
+        "--corpus", type=Path, help=".spacy file whose mentions are the queries"
+    )
+    mode.add_argument(
+        "--exemplars", action="store_true", help="those of --model are searched"
+    )
     mode.add_argument("--queries", type=int, default=500)
     mode.set_defaults(run=compare_indexes)
     options = parser.parse_args()
@@ -68,25 +76,35 @@ def compare_exact(options: argparse.Namespace) -> None:
     # Matrix products for any number of queries, which is faster than FAISS's default.
     faiss.cvar.distance_compute_blas_threshold = 1
     random = np.random.default_rng(0)
-    vectors = unit(random.standard_normal((options.vectors, options.width), dtype=np.float32))
-    print(f"{options.vectors} vectors of width {options.width}, {options.threads} threads, ms\n")
+    vectors = unit(
+        random.standard_normal((options.vectors, options.width), dtype=np.float32)
+    )
+    print(
+        f"{options.vectors} vectors of width {options.width}, {options.threads} threads, ms\n"
+    )
     print("| queries | torch | FAISS | FAISS / torch |")
     print("|---:|---:|---:|---:|")
     with threadpool_limits(options.threads):
         for count in options.queries:
-            queries = unit(random.standard_normal((count, options.width), dtype=np.float32))
+            queries = unit(
+                random.standard_normal((count, options.width), dtype=np.float32)
+            )
             best = times(queries, vectors, options.k, options.rounds)
             cells = [f"{1000 * seconds:.1f}" for seconds in best.values()]
             cells.append(f"{best['FAISS'] / best['torch']:.1f}")
             print(f"| {count} | " + " | ".join(cells) + " |", flush=True)
 
 
-def times(queries: np.ndarray, vectors: np.ndarray, k: int, rounds: int) -> dict[str, float]:
+def times(
+    queries: np.ndarray, vectors: np.ndarray, k: int, rounds: int
+) -> dict[str, float]:
     """The best time of each way, in seconds."""
     on_device = torch.from_numpy(vectors)
     ways: dict[str, Callable] = {
         "torch": lambda: exact.nearest(queries, on_device, k, "ip"),
-        "FAISS": lambda: faiss.knn(queries, vectors, k, metric=faiss.METRIC_INNER_PRODUCT),
+        "FAISS": lambda: faiss.knn(
+            queries, vectors, k, metric=faiss.METRIC_INNER_PRODUCT
+        ),
     }
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(rounds):
@@ -110,7 +128,9 @@ def compare_indexes(options: argparse.Namespace) -> None:
         kb = ArboKB.for_reading(options.kb)
         rows, usable = kb.rows, kb.rows.owners >= 0
     searched = np.flatnonzero(usable)
-    some = np.linspace(0, len(searched) - 1, min(options.queries, len(searched))).astype(int)
+    some = np.linspace(
+        0, len(searched) - 1, min(options.queries, len(searched))
+    ).astype(int)
     queries = similarity.prepare(rows.take(searched[some]))
     if linker is not None and options.corpus:
         queries = mention_vectors(linker, options.corpus, options.queries)
@@ -181,12 +201,17 @@ def measure(
         build_seconds = time.perf_counter() - start
         if not isinstance(index, ApproximateIndex):
             continue
-        is_same = attached is not None and attached.about == getattr(index.attached, "about", None)
+        is_same = attached is not None and attached.about == getattr(
+            index.attached, "about", None
+        )
         attached = index.attached
         seconds, nearest = _timed(index, queries, k, usable)
         yield Measurement(
             builder,
-            {count: _recall(nearest.first(count), exact.first(count)) for count in counts},
+            {
+                count: _recall(nearest.first(count), exact.first(count))
+                for count in counts
+            },
             1000 * seconds / len(queries),
             exact_seconds / seconds,
             0.0 if is_same else build_seconds,
@@ -204,7 +229,9 @@ def _timed(
 
 
 def _recall(nearest: TopK, exact: TopK) -> float:
-    return float((nearest.columns_of(exact.ids) >= 0).sum() / max(exact.valid.sum(), 1))
+    return float(
+        (nearest.columns_of(exact.ids) >= 0).sum() / max(exact.valid.sum(), 1)
+    )
 
 
 if __name__ == "__main__":

@@ -47,23 +47,38 @@ ROWS = 100
 def pipeline(clusters: int, mentions: int):
     """A pipeline that keeps so many new entities."""
     rng = np.random.default_rng(0)
-    entities = [Entity(f"E{i}", f"entity number {i}", f"about {i}") for i in range(2000)]
+    entities = [
+        Entity(f"E{i}", f"entity number {i}", f"about {i}") for i in range(2000)
+    ]
     nlp = build(entities, ["The [entity number 1|E1] is here."], threshold=0.5)
     linker = find_linker(nlp)
-    groups = np.concatenate([np.arange(clusters), rng.integers(0, clusters, mentions - clusters)])
+    groups = np.concatenate(
+        [np.arange(clusters), rng.integers(0, clusters, mentions - clusters)]
+    )
     groups.sort()
     spans = []
     for number, group in enumerate(groups.tolist()):
-        doc = nlp.make_doc(f"In document {number} they saw thing{group} and more of it.")
+        doc = nlp.make_doc(
+            f"In document {number} they saw thing{group} and more of it."
+        )
         doc.user_data["doc_id"] = f"d{number}"
-        spans.append([doc.char_span(*_place(doc.text, f"thing{group}"), label="THING")])
+        spans.append(
+            [doc.char_span(*_place(doc.text, f"thing{group}"), label="THING")]
+        )
     batch = linker.stages.encode(linker.stages.read(spans))
     near = [
-        [NearestEntity(f"E{n}", f"entity number {n}", round(float(p), 3)) for n, p in zip(*row)]
-        for row in zip(rng.integers(0, 2000, (mentions, 3)), -np.sort(-rng.random((mentions, 3))))
+        [
+            NearestEntity(f"E{n}", f"entity number {n}", round(float(p), 3))
+            for n, p in zip(*row)
+        ]
+        for row in zip(
+            rng.integers(0, 2000, (mentions, 3)), -np.sort(-rng.random((mentions, 3)))
+        )
     ]
     new = NewEntities(0.5, linker.encoder.fingerprint)
-    mentions = Unlinked(batch.records, batch.documents, near, batch.inputs, batch.encoded)
+    mentions = Unlinked(
+        batch.records, batch.documents, near, batch.inputs, batch.encoded
+    )
     new.add_groups(mentions, groups)
     linker.new_entities = new
     return nlp
@@ -81,7 +96,9 @@ def megabytes() -> float:
     return pages * resource.getpagesize() / 1e6
 
 
-def measure(clusters: int, mentions: int, most_page: float, most_decision: float) -> bool:
+def measure(
+    clusters: int, mentions: int, most_page: float, most_decision: float
+) -> bool:
     """Print a row of the table. RETURNS: Whether all is within the limits."""
     from starlette.testclient import TestClient
 
@@ -128,9 +145,25 @@ def link_table(count: int) -> bool:
     example = import_file("reconcile", ROOT / "examples" / "reconcile.py")
     rng, syllables = (
         np.random.default_rng(0),
-        ["ba", "den", "for", "gal", "hal", "kor", "lin", "mar", "nor", "rus", "sel", "tor"],
+        [
+            "ba",
+            "den",
+            "for",
+            "gal",
+            "hal",
+            "kor",
+            "lin",
+            "mar",
+            "nor",
+            "rus",
+            "sel",
+            "tor",
+        ],
     )
-    names = [" ".join("".join(rng.choice(syllables, 2)) for _ in range(2)) for _ in range(5000)]
+    names = [
+        " ".join("".join(rng.choice(syllables, 2)) for _ in range(2))
+        for _ in range(5000)
+    ]
     nlp = spacy.blank("en")
     about = [{"id": f"E{i}", "title": name.title()} for i, name in enumerate(names)]
     nlp.add_pipe("arbo_linker").set_kb(about)
@@ -156,7 +189,9 @@ def link_table(count: int) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--clusters", type=int, help="Only so many")
-    parser.add_argument("--rows", type=int, help="Link a table of so many rows instead")
+    parser.add_argument(
+        "--rows", type=int, help="Link a table of so many rows instead"
+    )
     args = parser.parse_args()
     if args.rows:
         return int(not link_table(args.rows))

@@ -58,7 +58,9 @@ def print_memory(kb: str | None) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kb", help="Folder or file of entities; by default the demo's")
+    parser.add_argument(
+        "--kb", help="Folder or file of entities; by default the demo's"
+    )
     print_memory(parser.parse_args().kb)
 
 

@@ -56,7 +56,9 @@ def compare(seconds: float, documents: int) -> bool:
         for step in count():
             start = time.perf_counter()
             if start > end:
-                return sum(len(batches[(number + i) % len(batches)]) for i in range(step))
+                return sum(
+                    len(batches[(number + i) % len(batches)]) for i in range(step)
+                )
             batch = batches[(number + step) % len(batches)]
             assert served.link(batch, client) == [wanted[text] for text in batch]
             times.append(time.perf_counter() - start)
@@ -115,7 +117,9 @@ def ids_of(doc):
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=60.0, help="How long each is measured")
+    parser.add_argument(
+        "--seconds", type=float, default=60.0, help="How long each is measured"
+    )
     parser.add_argument("--documents", type=int, default=16, help="Of a request")
     args = parser.parse_args()
     return int(not compare(args.seconds, args.documents))

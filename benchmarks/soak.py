@@ -49,7 +49,9 @@ def short_documents(nlp, corpus: Path):
             # The number makes it another document.
             words = [*(token.text for token in part), str(number)]
             doc = Doc(nlp.vocab, words=words)
-            doc.ents = [Span(doc, span.start - first, span.end - first, label=span.label_)]
+            doc.ents = [
+                Span(doc, span.start - first, span.end - first, label=span.label_)
+            ]
             yield doc
 
 
@@ -60,7 +62,9 @@ def soak(model: Path, corpus: Path, n_documents: int) -> None:
     print(f"nlp.pipe, {n_documents} documents")
     print(f"{'documents':>10}{'RSS (MB)':>10}{'docs/s':>8}{'encoder':>9}")
     docs = short_documents(nlp, corpus)
-    reference = encoder_pass(linker, itertools.islice(short_documents(nlp, corpus), BLOCK))
+    reference = encoder_pass(
+        linker, itertools.islice(short_documents(nlp, corpus), BLOCK)
+    )
     blocks = n_documents // 10 // BLOCK
     memory, ratios = [], []
     for tenth in range(1, 11):
@@ -76,10 +80,14 @@ def soak(model: Path, corpus: Path, n_documents: int) -> None:
         memory.append(resident_megabytes())
         ratios.append(encoding / linking)
         count = blocks * BLOCK
-        print(f"{tenth * count:>10}{memory[-1]:>10.0f}{count / linking:>8.0f}{ratios[-1]:>9.3f}")
+        print(
+            f"{tenth * count:>10}{memory[-1]:>10.0f}{count / linking:>8.0f}{ratios[-1]:>9.3f}"
+        )
     later = ratios[1:]
     spread = max(abs(ratio / (sum(later) / len(later)) - 1) for ratio in later)
-    print(f"largest difference from the mean ratio after the first tenth: {spread:.1%}")
+    print(
+        f"largest difference from the mean ratio after the first tenth: {spread:.1%}"
+    )
     grown = memory[-1] - memory[0]
     print(f"growth after the first tenth: {grown:.0f} MB, {grown / memory[0]:.1%}\n")
 
@@ -164,7 +172,9 @@ def threads(model: Path, corpus: Path, n_calls: int) -> None:
     editor.join()
     seconds = time.perf_counter() - start
     strange = sum(result not in states for result in seen)
-    print(f"{N_THREADS} threads, {len(seen)} calls of {len(texts)} documents in {seconds:.0f} s,")
+    print(
+        f"{N_THREADS} threads, {len(seen)} calls of {len(texts)} documents in {seconds:.0f} s,"
+    )
     print(f"{n_edits} edits between, {len(states)} different states")
     print(f"errors: {len(errors)}; answers of no state: {strange}")
     for error in errors[:3]:
@@ -183,7 +193,9 @@ def main() -> None:
         (threads, (args.model, args.corpus, args.calls)),
     ]
     for part, arguments in parts:
-        process = multiprocessing.get_context("spawn").Process(target=part, args=arguments)
+        process = multiprocessing.get_context("spawn").Process(
+            target=part, args=arguments
+        )
         process.start()
         process.join()
 

@@ -42,7 +42,9 @@ def initialized(config: Path, train: Path, kb: Path) -> Language:
     return init_nlp(load_config(config, overrides=paths, interpolate=False))
 
 
-def record(linker: ArboLinker, batches: Sequence[list[Example]]) -> list[tuple[Model, SpanInputs]]:
+def record(
+    linker: ArboLinker, batches: Sequence[list[Example]]
+) -> list[tuple[Model, SpanInputs]]:
     """Train on batches, and return what each tower encoded."""
     encoded: list[tuple[Model, SpanInputs]] = []
     is_recording = True
@@ -68,7 +70,9 @@ def train(linker: ArboLinker, batches: Sequence[list[Example]]) -> float:
     return time.perf_counter() - start
 
 
-def prepare(encoded: Sequence[tuple[Model, SpanInputs]], tokens: int) -> list[Prepared]:
+def prepare(
+    encoded: Sequence[tuple[Model, SpanInputs]], tokens: int
+) -> list[Prepared]:
     """The passages in padded batches of at most so many word pieces."""
     prepared = []
     for tower, inputs in encoded:
@@ -77,7 +81,9 @@ def prepare(encoded: Sequence[tuple[Model, SpanInputs]], tokens: int) -> list[Pr
             part = inputs.take(inputs.spans_in(passages))
             ids = torch.from_numpy(part.padded(0)).to(shim.device)
             lengths = torch.from_numpy(part.lengths).to(shim.device)
-            mask = (torch.arange(ids.shape[1], device=shim.device) < lengths[:, None]).long()
+            mask = (
+                torch.arange(ids.shape[1], device=shim.device) < lengths[:, None]
+            ).long()
             prepared.append((shim, ids, mask))
     return prepared
 
@@ -124,7 +130,9 @@ def main() -> None:
         bare_seconds.append(train_bare(rounds[fastest]))
         step_seconds.append(train(linker, batches))
     bare_speed, step_speed = count / min(bare_seconds), count / min(step_seconds)
-    print(f"bare forward and backward, {fastest} tokens a batch: {bare_speed:.1f} passages/s")
+    print(
+        f"bare forward and backward, {fastest} tokens a batch: {bare_speed:.1f} passages/s"
+    )
     print(f"update steps: {step_speed:.1f} passages/s")
     print(f"ratio: {step_speed / bare_speed:.3f}")
     ratios = np.array(bare_seconds) / np.array(step_seconds)

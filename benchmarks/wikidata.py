@@ -24,9 +24,40 @@ from typing import Any
 import srsly
 
 CLASSES = 200
-PLACES = ("Alba", "Brenn", "Corvo", "Dorne", "Elm", "Fjord", "Gran", "Hollow", "Isar", "Juno")
-ENDS = ("ville", "stad", "burg", "port", "field", "ton", "mouth", "ham", "dale", "wick")
-KINDS = ("city", "river", "mountain", "album", "painter", "footballer", "asteroid", "village")
+PLACES = (
+    "Alba",
+    "Brenn",
+    "Corvo",
+    "Dorne",
+    "Elm",
+    "Fjord",
+    "Gran",
+    "Hollow",
+    "Isar",
+    "Juno",
+)
+ENDS = (
+    "ville",
+    "stad",
+    "burg",
+    "port",
+    "field",
+    "ton",
+    "mouth",
+    "ham",
+    "dale",
+    "wick",
+)
+KINDS = (
+    "city",
+    "river",
+    "mountain",
+    "album",
+    "painter",
+    "footballer",
+    "asteroid",
+    "village",
+)
 # Made redirects: every so many items, the next one leads to it.
 EVERY = 1000
 
@@ -50,22 +81,41 @@ def item(number: int, rng: random.Random) -> dict[str, Any]:
     """An item or property in the shape of the dump."""
     if number % 100 == 99:
         labels = texts({"en": f"property {number}"})
-        return {"type": "property", "id": f"P{number}", "datatype": "string", "labels": labels}
+        return {
+            "type": "property",
+            "id": f"P{number}",
+            "datatype": "string",
+            "labels": labels,
+        }
     kind = rng.choice(KINDS)
     place = rng.choice(PLACES) + rng.choice(ENDS)
     name = f"{place} {number}" if rng.random() < 0.8 else place
-    claims = {"P31": [claim("P31", rng.randrange(CLASSES)), claim("P31", 5, "deprecated")]}
+    claims = {
+        "P31": [claim("P31", rng.randrange(CLASSES)), claim("P31", 5, "deprecated")]
+    }
     if number < CLASSES or number % 50 == 0:
-        name, claims["P279"] = f"{kind} of kind {number}", [claim("P279", rng.randrange(CLASSES))]
+        name, claims["P279"] = (
+            f"{kind} of kind {number}",
+            [claim("P279", rng.randrange(CLASSES))],
+        )
     codes = ("de", "fr") if number % 30 == 7 else ("en", "de", "fr")
-    aliases = {code: [{"language": code, "value": f"{name} ({code})"}] for code in codes}
-    labels = texts(dict.fromkeys(codes, name) | ({"mul": place} if number % 5 == 0 else {}))
-    links = {f"wiki{i}": {"site": f"wiki{i}", "title": name} for i in range(rng.randrange(12))}
+    aliases = {
+        code: [{"language": code, "value": f"{name} ({code})"}] for code in codes
+    }
+    labels = texts(
+        dict.fromkeys(codes, name) | ({"mul": place} if number % 5 == 0 else {})
+    )
+    links = {
+        f"wiki{i}": {"site": f"wiki{i}", "title": name}
+        for i in range(rng.randrange(12))
+    }
     return {
         "type": "item",
         "id": f"Q{number}",
         "labels": labels,
-        "descriptions": texts(dict.fromkeys(codes, f"{kind} in the district of {place}")),
+        "descriptions": texts(
+            dict.fromkeys(codes, f"{kind} in the district of {place}")
+        ),
         "aliases": aliases if number % 3 else [],
         "claims": claims,
         "sitelinks": links,
@@ -79,7 +129,9 @@ def write(path: Path, items: int) -> None:
     with gzip.open(path, "wt", compresslevel=1, encoding="utf8") as file:
         file.write("[\n")
         for number in range(items):
-            file.write(json.dumps(item(number, rng)) + (",\n" if number + 1 < items else "\n"))
+            file.write(
+                json.dumps(item(number, rng)) + (",\n" if number + 1 < items else "\n")
+            )
         file.write("]\n")
 
 
@@ -98,7 +150,9 @@ def use(folder: Path, items: int) -> dict[str, float]:
     kb = ArboKB.for_reading(folder)
     assert kb.get("R0").id == "Q0"
     opened = time.perf_counter()
-    shared = [len(kb.get_alias_candidates(place + end)) for place in PLACES for end in ENDS]
+    shared = [
+        len(kb.get_alias_candidates(place + end)) for place in PLACES for end in ENDS
+    ]
     return {
         "entities": len(kb),
         "redirect, s": redirected - start,
@@ -125,8 +179,24 @@ def main() -> None:
     args.folder.mkdir(parents=True, exist_ok=True)
     write(dump, args.items)
     start = time.perf_counter()
-    command = [sys.executable, "-m", "spacy", "arbo", "kb", "build", str(dump), str(folder)]
-    command += ["--format", "wikidata", "--option", "type_names=true", "--dtype", "float16"]
+    command = [
+        sys.executable,
+        "-m",
+        "spacy",
+        "arbo",
+        "kb",
+        "build",
+        str(dump),
+        str(folder),
+    ]
+    command += [
+        "--format",
+        "wikidata",
+        "--option",
+        "type_names=true",
+        "--dtype",
+        "float16",
+    ]
     subprocess.run([*command, "--replace"], check=True)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     result: dict[str, Any] = {

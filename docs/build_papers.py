@@ -44,7 +44,10 @@ def page(claims: list[dict[str, str]]) -> str:
     parts = [INTRODUCTION.format(**total)]
     for paper, rows in groupby(claims, key=lambda claim: claim["paper"]):
         lines = [f"## {paper[0].upper()}{paper[1:]}", ""]
-        lines += ["| claim | paper | ours | sign | | at | run |", "|---|---|---|---|---|---|---|"]
+        lines += [
+            "| claim | paper | ours | sign | | at | run |",
+            "|---|---|---|---|---|---|---|",
+        ]
         for row in rows:
             kind, name = row["run"].split(" ", 1)
             cells = [row[key] or "–" for key in ("claim", "theirs", "ours", "verdict")]

@@ -191,8 +191,14 @@ def as_markdown(lines: list[str]) -> str:
 
 def sentences_of(text: str) -> list[str]:
     """The sentences of a text, each on one line, with a full stop."""
-    parts = re.split(r"(?<=[.])(?<!e\.g\.)(?<!i\.e\.) (?=[A-Z0-9`\"(])", " ".join(text.split()))
-    return [part if part.endswith(".") else f"{part.rstrip(':;,')}." for part in parts if part]
+    parts = re.split(
+        r"(?<=[.])(?<!e\.g\.)(?<!i\.e\.) (?=[A-Z0-9`\"(])", " ".join(text.split())
+    )
+    return [
+        part if part.endswith(".") else f"{part.rstrip(':;,')}."
+        for part in parts
+        if part
+    ]
 
 
 def first_clause(text: str) -> str:
@@ -225,20 +231,26 @@ def table(part: Part) -> str:
 def entry(part: Part) -> str:
     lines = parameters_in(part.doc)[0]
     if part.name == "arbo_linker":
-        lines = ['The component: `nlp.add_pipe("arbo_linker")`. It links spans to entities.']
+        lines = [
+            'The component: `nlp.add_pipe("arbo_linker")`. It links spans to entities.'
+        ]
     elif part.name == "arbo_names":
         lines = [
             "Finds names of the linker's knowledge base in raw text: put it before the linker."
         ]
     key = "factory" if part.registry == "factory" else f"@{part.registry}"
     about = f"`{key}`. {as_markdown(lines)}"
-    return "\n\n".join(piece for piece in (f"### {part.name}", about, table(part)) if piece)
+    return "\n\n".join(
+        piece for piece in (f"### {part.name}", about, table(part)) if piece
+    )
 
 
 def formats(kind: str) -> str:
     """A table of the formats of an entry point, with the options of their readers."""
     rows = ["| format | what it is | options |", "|---|---|---|"]
-    for name, place in sorted((name, place) for one, name, place in entry_points() if one == kind):
+    for name, place in sorted(
+        (name, place) for one, name, place in entry_points() if one == kind
+    ):
         reader = load(place)
         lines, described = parameters_in(textwrap.dedent(inspect.getdoc(reader) or ""))
         about = as_markdown(lines).removeprefix("Reads ")
@@ -271,8 +283,14 @@ def reference() -> str:
         pieces.append(f"## {title}")
         pieces += [entry(part) for part in everything if part.package in packages]
     for title, group in (
-        ("Formats of entities: `arbo kb build --format`", "spacy_arbo_el_entity_formats"),
-        ("Formats of corpora: `arbo convert --format`", "spacy_arbo_el_corpus_formats"),
+        (
+            "Formats of entities: `arbo kb build --format`",
+            "spacy_arbo_el_entity_formats",
+        ),
+        (
+            "Formats of corpora: `arbo convert --format`",
+            "spacy_arbo_el_corpus_formats",
+        ),
     ):
         pieces += [f"## {title}", formats(group)]
     config = (
@@ -282,7 +300,12 @@ def reference() -> str:
     )
     config = config.replace("]\n", ']\nfactory = "arbo_linker"\n', 1)
     pieces += ["## The default config", f"```ini\n{config}\n```"]
-    pieces += ["## Commands", COMMANDS.strip(), commands(), END.read_text(encoding="utf8").strip()]
+    pieces += [
+        "## Commands",
+        COMMANDS.strip(),
+        commands(),
+        END.read_text(encoding="utf8").strip(),
+    ]
     return "\n\n".join(pieces) + "\n"
 
 

@@ -227,7 +227,9 @@ def page(rows: Sequence[Row]) -> str:
     for key, (title, about) in TABLES.items():
         own = [row for row in rows if row["table"] == key]
         if own:
-            parts.append(f"## {title}\n\n{about}\n\n{as_table(own)}\n{commands(own)}{notes(own)}")
+            parts.append(
+                f"## {title}\n\n{about}\n\n{as_table(own)}\n{commands(own)}{notes(own)}"
+            )
     return "\n".join(parts)
 
 
@@ -235,7 +237,10 @@ def as_table(rows: Sequence[Row]) -> str:
     """Rows as Markdown, a row's data only where it changes."""
     keys = [key for key in HEADINGS if any(key in row["scores"] for row in rows)]
     head = ["", "", *(HEADINGS[key] for key in keys), "commit"]
-    lines = ["| " + " | ".join(head) + " |", "|---|---|" + "---:|" * len(keys) + "---|"]
+    lines = [
+        "| " + " | ".join(head) + " |",
+        "|---|---|" + "---:|" * len(keys) + "---|",
+    ]
     for data, group in groupby(rows, key=lambda row: row["data"]):
         for i, row in enumerate(group):
             cells = ["" if i else data, row["row"], *(cell(row, key) for key in keys)]
@@ -252,10 +257,18 @@ def cell(row: Row, key: str) -> str:
         mean, low, high = (100 * one for one in value)
         return f"{mean:+.1f} ({low:+.1f} to {high:+.1f})"
     if key in MEASURES:
-        return f"{value:,.1f}" if key in ("ACC", "NEW", "SAME") or value < 10 else f"{value:,.0f}"
+        return (
+            f"{value:,.1f}"
+            if key in ("ACC", "NEW", "SAME") or value < 10
+            else f"{value:,.0f}"
+        )
     interval = row["scores"].get(f"{key}_95")
     shown = f"{100 * value:.1f}"
-    return f"{shown} ({100 * interval[0]:.1f}–{100 * interval[1]:.1f})" if interval else shown
+    return (
+        f"{shown} ({100 * interval[0]:.1f}–{100 * interval[1]:.1f})"
+        if interval
+        else shown
+    )
 
 
 def commands(rows: Sequence[Row]) -> str:
@@ -265,7 +278,9 @@ def commands(rows: Sequence[Row]) -> str:
 
 def notes(rows: Sequence[Row]) -> str:
     """What a reader must know of the rows of a commit, each note once."""
-    lines = dict.fromkeys(f"`{row['commit']}`: {row['note']}" for row in rows if "note" in row)
+    lines = dict.fromkeys(
+        f"`{row['commit']}`: {row['note']}" for row in rows if "note" in row
+    )
     return f"\n{' '.join(lines)}\n" if lines else ""
 
 
@@ -293,7 +308,9 @@ def with_table(text: str, table: str) -> str:
 def add(rows: list[Row], new: Sequence[Row]) -> list[Row]:
     """Rows with new ones, each in the place of the one of the same name, or after its table."""
     for row in new:
-        near = [i for i, old in enumerate(rows) if name_of(old)[:2] == name_of(row)[:2]]
+        near = [
+            i for i, old in enumerate(rows) if name_of(old)[:2] == name_of(row)[:2]
+        ]
         same = [i for i in near if name_of(rows[i]) == name_of(row)]
         if same:
             rows[same[0]] = row
@@ -315,12 +332,24 @@ def rows_of(metrics: Path, place: Row, names: dict[str, str]) -> list[Row]:
     found = srsly.read_json(metrics)
     rows = []
     for key, label in (names or {key: key for key in found}).items():
-        scores = {k: v for k, v in found[key].items() if k in (*HEADINGS, "arbo_acc_95") and v}
-        if found[key].get("arbo_acc_seen") is None:  # Nothing was seen, so all are alike.
-            for name in ("arbo_acc_unseen", "arbo_balanced_acc", "arbo_acc_new_strings"):
+        scores = {
+            k: v
+            for k, v in found[key].items()
+            if k in (*HEADINGS, "arbo_acc_95") and v
+        }
+        if (
+            found[key].get("arbo_acc_seen") is None
+        ):  # Nothing was seen, so all are alike.
+            for name in (
+                "arbo_acc_unseen",
+                "arbo_balanced_acc",
+                "arbo_acc_new_strings",
+            ):
                 scores.pop(name, None)
         scores.pop("arbo_recall_at_100", None)
-        scores = {k: v if isinstance(v, list) else round(v, 4) for k, v in scores.items()}
+        scores = {
+            k: v if isinstance(v, list) else round(v, 4) for k, v in scores.items()
+        }
         if scores:
             rows.append({**place, "row": label, "seed": 0, "scores": scores})
     return rows
@@ -329,11 +358,15 @@ def rows_of(metrics: Path, place: Row, names: dict[str, str]) -> list[Row]:
 def head() -> str:
     """The short hash of the commit at HEAD."""
     command = ["git", "-C", str(ROOT), "rev-parse", "--short=7", "HEAD"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        command, capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Write docs/results.md and README's table.")
+    parser = argparse.ArgumentParser(
+        description="Write docs/results.md and README's table."
+    )
     added = parser.add_subparsers(dest="action").add_parser("add")
     added.add_argument("metrics", type=Path)
     for name in ("table", "data", "command"):

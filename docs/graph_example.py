@@ -32,7 +32,9 @@ def arrow(edge: int, kept: bool, colour: str) -> str:
     length = np.hypot(x2 - x1, y2 - y1)
     dx, dy = (x2 - x1) / length * (RADIUS + 4), (y2 - y1) / length * (RADIUS + 4)
     style = (
-        f'stroke="{colour}" stroke-width="2.5"' if kept else 'stroke="#bbb" stroke-dasharray="5 4"'
+        f'stroke="{colour}" stroke-width="2.5"'
+        if kept
+        else 'stroke="#bbb" stroke-dasharray="5 4"'
     )
     line = (
         f'<line x1="{x1 + dx:.0f}" y1="{y1 + dy:.0f}" x2="{x2 - dx:.0f}" y2="{y2 - dy:.0f}" '
@@ -47,7 +49,9 @@ def node(number: int, colour: str) -> str:
     x, y = PLACES[number]
     name = (ENTITIES + MENTIONS)[number]
     if number < len(ENTITIES):
-        shape = f'<rect x="{x - RADIUS}" y="{y - RADIUS}" width="44" height="44" rx="4"'
+        shape = (
+            f'<rect x="{x - RADIUS}" y="{y - RADIUS}" width="44" height="44" rx="4"'
+        )
     else:
         shape = f'<circle cx="{x}" cy="{y}" r="{RADIUS}"'
     label = f'<text x="{x}" y="{y + 5}" text-anchor="middle" fill="white">{escape(name)}</text>'
@@ -55,9 +59,13 @@ def node(number: int, colour: str) -> str:
 
 
 def panel(method: str, left: int) -> str:
-    links = graph.link(len(ENTITIES), len(MENTIONS), SOURCE, TARGET, WEIGHT, method=method)
+    links = graph.link(
+        len(ENTITIES), len(MENTIONS), SOURCE, TARGET, WEIGHT, method=method
+    )
     owner = [*range(len(ENTITIES)), *links.entity.tolist()]
-    parts = [f'<text x="{WIDTH / 2:.0f}" y="18" text-anchor="middle">{TITLES[method]}</text>']
+    parts = [
+        f'<text x="{WIDTH / 2:.0f}" y="18" text-anchor="middle">{TITLES[method]}</text>'
+    ]
     for edge in range(len(SOURCE)):
         mention = TARGET[edge] - len(ENTITIES)
         kept = links.parent[mention] == SOURCE[edge]

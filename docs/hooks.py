@@ -18,6 +18,10 @@ def on_files(files: Files, config: Any) -> Files:
     """The files of the repository, instead of those of docs/ alone."""
     urls = config["use_directory_urls"]
     theme = [file for file in files if Path(file.src_dir or "") != ROOT / "docs"]
-    paths = sorted(path for pattern in (*PAGES, *LINKED) for path in ROOT.glob(pattern))
+    paths = sorted(
+        path for pattern in (*PAGES, *LINKED) for path in ROOT.glob(pattern)
+    )
     names = [path.relative_to(ROOT).as_posix() for path in paths]
-    return Files(theme + [File(name, str(ROOT), config["site_dir"], urls) for name in names])
+    return Files(
+        theme + [File(name, str(ROOT), config["site_dir"], urls) for name in names]
+    )

@@ -57,7 +57,9 @@ def pages() -> dict[str, tuple[str, str]]:
 
 def namesakes() -> str:
     """The example of the README, with what decided between two entities of one name."""
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf8"), re.DOTALL)
+    blocks = re.findall(
+        r"```python\n(.*?)```", README.read_text(encoding="utf8"), re.DOTALL
+    )
     example: dict[str, Any] = {}
     exec(blocks[0], example)  # noqa: S102
     texts = ("Mercury is the smallest planet.", "The thermometer is full of Mercury.")
@@ -65,7 +67,10 @@ def namesakes() -> str:
     drawn = [to_displacy(doc) for doc in docs]
     parts = [
         displacy.render(one, style="ent", manual=True)
-        + "".join(page("explanation", one=example["linker"].explain(span)) for span in doc.ents)
+        + "".join(
+            page("explanation", one=example["linker"].explain(span))
+            for span in doc.ents
+        )
         for one, doc in zip(drawn, docs)
     ]
     shown = "<hr>".join(parts).replace("<details>", "<details open>")
@@ -87,7 +92,9 @@ def draw_review(browser: str, folder: Path) -> None:
     links = LinkReview(linker, docs)
     made = partial(create_app, review, links=links, by="Ann")
     with serving(made) as rules, sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        chromium = playwright.chromium.launch(
+            executable_path=browser, args=["--no-sandbox"]
+        )
         for name, path, scheme in (
             ("queue", "/", "light"),
             ("cluster", f"/cluster?id={first}", "light"),
@@ -101,7 +108,14 @@ def draw_review(browser: str, folder: Path) -> None:
         chromium.close()
 
 
-CELLS = ("Halden City", "River Sarn", "Sarn", "Müller and Søn", "Republic of Vestria", "Atlantis")
+CELLS = (
+    "Halden City",
+    "River Sarn",
+    "Sarn",
+    "Müller and Søn",
+    "Republic of Vestria",
+    "Atlantis",
+)
 TABLE = """<meta charset="utf-8"><style>
 body { font: 15px/1.5 system-ui, sans-serif; margin: 1rem; display: flex; gap: 2rem }
 td, th { text-align: start; vertical-align: top; padding: .2rem 1.2rem .2rem 0 }
@@ -135,7 +149,9 @@ def draw_table(browser: str, folder: Path) -> None:
         html = f"{TABLE}<table><tr><th>Cell</th><th>Answer</th></tr>{rows}</table>"
         html += f"<div><p><b>Preview</b></p><iframe {frame}></iframe></div>"
         (folder / "table.html").write_text(html, encoding="utf8")
-        chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        chromium = playwright.chromium.launch(
+            executable_path=browser, args=["--no-sandbox"]
+        )
         page = chromium.new_page(viewport={"width": 960, "height": 330})
         page.goto((folder / "table.html").as_uri(), wait_until="networkidle")
         page.screenshot(path=DOCS / "screenshot_table.png")
@@ -148,21 +164,37 @@ def said(candidates: list[dict[str, Any]]) -> str:
         f"{escape(one['name'])} <small>{one['id']}, {one['score']:.0f}</small>"
         for one in candidates
     ]
-    matched = [f"✓ <b>{text}</b>" for text, one in zip(named, candidates) if one["match"]]
+    matched = [
+        f"✓ <b>{text}</b>" for text, one in zip(named, candidates) if one["match"]
+    ]
     return "".join(matched) or "<br>".join(named)
 
 
 def main() -> None:
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
-        raise SystemExit(f"None of these browsers is installed: {', '.join(BROWSERS)}.")
+        raise SystemExit(
+            f"None of these browsers is installed: {', '.join(BROWSERS)}."
+        )
     for name, (html, size) in pages().items():
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "page.html")
             path.write_text(html, encoding="utf8")
-            flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-            target = [f"--window-size={size}", f"--screenshot={DOCS / name}", path.as_uri()]
-            subprocess.run([browser, *flags, f"--user-data-dir={folder}/user", *target], check=True)
+            flags = [
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--hide-scrollbars",
+            ]
+            target = [
+                f"--window-size={size}",
+                f"--screenshot={DOCS / name}",
+                path.as_uri(),
+            ]
+            subprocess.run(
+                [browser, *flags, f"--user-data-dir={folder}/user", *target],
+                check=True,
+            )
     for draw in (draw_review, draw_table):
         with tempfile.TemporaryDirectory() as folder:
             draw(browser, Path(folder))

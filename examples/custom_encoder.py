@@ -19,16 +19,25 @@ class FeatureReader:
     rows: int
 
     def read_mentions(self, model, texts, text_of, offsets):
-        spans = [(texts[i], start, end) for i, (start, end) in zip(text_of, offsets.tolist())]
+        spans = [
+            (texts[i], start, end)
+            for i, (start, end) in zip(text_of, offsets.tolist())
+        ]
         around = [text[max(a - 60, 0) : a] + text[b : b + 60] for text, a, b in spans]
-        return self.read_texts(model, [(t[a:b], words) for (t, a, b), words in zip(spans, around)])
+        return self.read_texts(
+            model, [(t[a:b], words) for (t, a, b), words in zip(spans, around)]
+        )
 
     def read_texts(self, model, texts):
-        passages = [self.ids_of(name.lower(), around.lower()) for name, around in texts]
+        passages = [
+            self.ids_of(name.lower(), around.lower()) for name, around in texts
+        ]
         lengths = np.array([len(passage) for passage in passages], dtype=np.int64)
         ids = np.array([i for passage in passages for i in passage], dtype=np.int32)
         first = np.zeros(len(passages), dtype=np.int32)
-        return SpanInputs.one_span_each(ids, offsets_of(lengths), first, lengths - 1, first)
+        return SpanInputs.one_span_each(
+            ids, offsets_of(lengths), first, lengths - 1, first
+        )
 
     def ids_of(self, name, around):
         ngrams = [f" {name} "[i : i + 3] for i in range(len(name))]
@@ -38,14 +47,18 @@ class FeatureReader:
 
 @spacy.registry.architectures("HashedFeatures.v1")
 def build_hashed_features(width: int, rows: int) -> Model:
-    tower = Model("hashed_features", forward, init=init, dims={"nO": width}, params={"E": None})
+    tower = Model(
+        "hashed_features", forward, init=init, dims={"nO": width}, params={"E": None}
+    )
     tower.attrs["reader"] = FeatureReader(rows)
     return tower
 
 
 def init(model, X=None, Y=None):
     shape = model.attrs["reader"].rows, model.get_dim("nO")
-    model.set_param("E", model.ops.asarray2f(np.random.default_rng(0).normal(size=shape)))
+    model.set_param(
+        "E", model.ops.asarray2f(np.random.default_rng(0).normal(size=shape))
+    )
 
 
 def forward(model, X, is_train):
@@ -53,7 +66,9 @@ def forward(model, X, is_train):
 
     def backprop(d_vectors):
         gradient = model.ops.alloc2f(*table.shape)
-        model.ops.scatter_add(gradient, X.ids, model.ops.backprop_reduce_mean(d_vectors, lengths))
+        model.ops.scatter_add(
+            gradient, X.ids, model.ops.backprop_reduce_mean(d_vectors, lengths)
+        )
         model.inc_grad("E", gradient)
 
     return model.ops.reduce_mean(table[X.ids], lengths), backprop

@@ -17,7 +17,10 @@ class WordOverlap:
         ranking = BestEvidence()(batch, neighbours, context)
         ids, logits = ranking.candidates.ids, ranking.candidates.scores.copy()
         entities = context.datastore.kb.entities.at_all(set(ids[ids >= 0].tolist()))
-        words = {position: words_of(entity.description) for position, entity in entities.items()}
+        words = {
+            position: words_of(entity.description)
+            for position, entity in entities.items()
+        }
         for row, record in enumerate(batch.records):
             for column, position in enumerate(ids[row].tolist()):
                 common = words_of(record.context) & words.get(position, set())

@@ -17,19 +17,29 @@ def existing_app(linker_pipeline):
     nlp = spacy.blank("en")
     ruler = nlp.add_pipe("entity_ruler", config={"phrase_matcher_attr": "LOWER"})
     kb = linker_pipeline.get_pipe("arbo_linker").kb
-    labels = {name: (entity.types or ("ENTITY",))[0] for entity in kb for name in entity.names}
-    ruler.add_patterns([{"label": label, "pattern": name} for name, label in labels.items()])
+    labels = {
+        name: (entity.types or ("ENTITY",))[0]
+        for entity in kb
+        for name in entity.names
+    }
+    ruler.add_patterns(
+        [{"label": label, "pattern": name} for name, label in labels.items()]
+    )
     return nlp
 
 
 def links(docs):
-    return [[(ent.text, ent.kb_id_, ent._.arbo.score) for ent in doc.ents] for doc in docs]
+    return [
+        [(ent.text, ent.kb_id_, ent._.arbo.score) for ent in doc.ents] for doc in docs
+    ]
 
 
 def main(model: str) -> None:
     trained = spacy.load(model)
     kb = trained.get_pipe("arbo_linker").kb
-    texts = [f"Yesterday {entity.title} was in the news again." for entity in list(kb)[:20]]
+    texts = [
+        f"Yesterday {entity.title} was in the news again." for entity in list(kb)[:20]
+    ]
     nlp = existing_app(trained)
     nlp.add_pipe("arbo_linker", source=trained)
     print("pipeline:", nlp.pipe_names)

@@ -64,7 +64,10 @@ def plot_contributions(explanation: Explanation) -> Figure:
     axes.set_title(
         f"{named(one, titles.get(one, ''))} before {named(other, titles.get(other, ''))}"
     )
-    names, values = [name for name, _ in parts], np.array([value for _, value in parts])
+    names, values = (
+        [name for name, _ in parts],
+        np.array([value for _, value in parts]),
+    )
     ends = np.cumsum(values)
     colours = np.where(values >= 0, "C0", "C3")
     rows = np.arange(len(parts))
@@ -89,7 +92,9 @@ def plot_map(linker: ArboLinker, docs: Iterable[Doc], n_entities: int = 8) -> Fi
     stages = linker.stages
     spans = [stages.reader.mentions_to_link(doc) for doc in docs]
     vectors = stages.encode(stages.read(spans)).encoded
-    ids = np.array([span.kb_id_ or NIL for group in spans for span in group], dtype=object)
+    ids = np.array(
+        [span.kb_id_ or NIL for group in spans for span in group], dtype=object
+    )
     counts = Counter(one for one in ids if one in linker.kb)
     most = [one for one, _ in counts.most_common(n_entities)]
     points = vectors
@@ -105,10 +110,17 @@ def plot_map(linker: ArboLinker, docs: Iterable[Doc], n_entities: int = 8) -> Fi
     for number, (kb_id, point) in enumerate(zip(most, named_points)):
         colour, own = f"C{number}", ids == kb_id
         axes.scatter(mentions[own, 0], mentions[own, 1], s=16, color=colour)
-        axes.scatter(point[0], point[1], s=90, marker="*", color=colour, edgecolor="black")
+        axes.scatter(
+            point[0], point[1], s=90, marker="*", color=colour, edgecolor="black"
+        )
         title = shortened(linker.kb.get(kb_id).title, 30)
         axes.annotate(
-            title, point, (6, 6), textcoords="offset points", fontsize="small", color=colour
+            title,
+            point,
+            (6, 6),
+            textcoords="offset points",
+            fontsize="small",
+            color=colour,
         )
     axes.set(xticks=[], yticks=[])
     return figure
@@ -116,6 +128,8 @@ def plot_map(linker: ArboLinker, docs: Iterable[Doc], n_entities: int = 8) -> Fi
 
 def principal_plane(vectors: np.ndarray) -> np.ndarray:
     """Project vectors onto two principal components: (n, 2) float."""
-    centred = np.asarray(vectors, dtype=np.float64) - np.mean(vectors, axis=0, dtype=np.float64)
+    centred = np.asarray(vectors, dtype=np.float64) - np.mean(
+        vectors, axis=0, dtype=np.float64
+    )
     _, _, axes = np.linalg.svd(centred, full_matrices=False)
     return np.pad(centred @ axes[:2].T, ((0, 0), (0, 2 - len(axes[:2]))))

@@ -22,7 +22,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from spacy_arbo_el.corpora.annotated import LABEL, AnnotatedMention, AnnotatedText, split_ids
+from spacy_arbo_el.corpora.annotated import (
+    LABEL,
+    AnnotatedMention,
+    AnnotatedText,
+    split_ids,
+)
 from spacy_arbo_el.corpora.json_documents import (
     Problem,
     Source,
@@ -57,11 +62,15 @@ class DoccanoReader:
 
 
 def _of_doccano(record: dict[str, Any], id_: str, offsets: str) -> AnnotatedText:
-    text = string(record, "data" if "data" in record and "text" not in record else "text", True)
+    text = string(
+        record, "data" if "data" in record and "text" not in record else "text", True
+    )
     key = next((key for key in ("entities", "label") if key in record), "labels")
     names = ("start_offset", "end_offset") if key == "entities" else ("start", "end")
     mentions = mentions_in(record.get(key), key, text, offsets, names)
-    return AnnotatedText(id_in(record, "id", id_), text, tuple(map(_with_id, mentions)))
+    return AnnotatedText(
+        id_in(record, "id", id_), text, tuple(map(_with_id, mentions))
+    )
 
 
 def _with_id(mention: AnnotatedMention) -> AnnotatedMention:
@@ -87,7 +96,9 @@ class SpacyJsonReader:
     ) -> Iterator[AnnotatedText]:
         """Yield the documents."""
         source = Source(path, bad)
-        return read_each(source, partial(_of_spacy, offsets=self.offsets), json_values(source))
+        return read_each(
+            source, partial(_of_spacy, offsets=self.offsets), json_values(source)
+        )
 
 
 def _of_spacy(value: Any, id_: str, offsets: str) -> AnnotatedText:
@@ -95,7 +106,10 @@ def _of_spacy(value: Any, id_: str, offsets: str) -> AnnotatedText:
     if isinstance(value, list) and len(value) == 2:
         text, annotations = value
         check_object(annotations)
-        value, links = {"text": text, "ents": annotations.get("entities")}, annotations.get("links")
+        value, links = (
+            {"text": text, "ents": annotations.get("entities")},
+            annotations.get("links"),
+        )
     check_object(value)
     text = string(value, "text", empty=True)
     key = "ents" if "ents" in value else "entities"
@@ -103,12 +117,15 @@ def _of_spacy(value: Any, id_: str, offsets: str) -> AnnotatedText:
     if links is not None:
         found = _links_by_place(text, links, offsets)
         mentions = tuple(
-            replace(one, kb_ids=found.get((one.start, one.end), one.kb_ids)) for one in mentions
+            replace(one, kb_ids=found.get((one.start, one.end), one.kb_ids))
+            for one in mentions
         )
     return AnnotatedText(id_in(value, "id", id_), text, mentions)
 
 
-def _links_by_place(text: str, links: Any, offsets: str) -> dict[tuple[int, int], tuple[str, ...]]:
+def _links_by_place(
+    text: str, links: Any, offsets: str
+) -> dict[tuple[int, int], tuple[str, ...]]:
     """Ids by the place of a mention. They look like ``{"0,3": {"Q7259": 1.0, "Q1": 0.0}}``."""
     check_object(links)
     found: dict[Given, tuple[str, ...]] = {}
@@ -118,7 +135,9 @@ def _links_by_place(text: str, links: Any, offsets: str) -> dict[tuple[int, int]
         try:
             start, end = (int(part) for part in key.strip("()[] ").split(","))
         except ValueError:
-            raise Problem(f"{key!r:.40} in 'links' must be start and end, as in '0,3'.") from None
+            raise Problem(
+                f"{key!r:.40} in 'links' must be start and end, as in '0,3'."
+            ) from None
         chosen = split_ids("|".join(kb_id for kb_id, weight in ids.items() if weight))
         found[Given(start, end)] = chosen
     places = places_in(text, list(found), offsets or CHARACTERS)

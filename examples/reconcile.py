@@ -39,15 +39,23 @@ def properties(manifest: dict[str, Any]) -> list[str]:
 
 
 def query(row: dict[str, str], column: str, known: list[str]) -> dict[str, Any]:
-    evidence = [{"pid": name, "v": row[name]} for name in known if row.get(name) and name != column]
+    evidence = [
+        {"pid": name, "v": row[name]}
+        for name in known
+        if row.get(name) and name != column
+    ]
     more = {"properties": evidence} if evidence else {}
     return {"query": row[column], "limit": CANDIDATES, **more}
 
 
-def linked(address: str, rows: list[dict[str, str]], column: str) -> Iterator[dict[str, str]]:
+def linked(
+    address: str, rows: list[dict[str, str]], column: str
+) -> Iterator[dict[str, str]]:
     """Rows with what matches them; a row without a text stays as it is."""
     manifest = ask(address)
-    assert "0.2" in manifest["versions"], f"{manifest['name']} has another version of the API"
+    assert "0.2" in manifest["versions"], (
+        f"{manifest['name']} has another version of the API"
+    )
     known, rest = properties(manifest), iter(rows)
     while batch := list(islice(rest, BATCH)):
         queries = {
@@ -58,8 +66,12 @@ def linked(address: str, rows: list[dict[str, str]], column: str) -> Iterator[di
         answer = ask(address, queries=queries)
         for number, row in enumerate(batch):
             found = answer.get(str(number), {"result": []})["result"]
-            match = next((one for one in found if one["match"]), {"id": "", "name": ""})
-            others = [] if match["id"] else [f"{one['id']} {one['name']}" for one in found]
+            match = next(
+                (one for one in found if one["match"]), {"id": "", "name": ""}
+            )
+            others = (
+                [] if match["id"] else [f"{one['id']} {one['name']}" for one in found]
+            )
             yield {
                 **row,
                 "kb_id": match["id"],

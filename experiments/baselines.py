@@ -68,7 +68,9 @@ def baseline_scores(
         candidates = [ids[position] for position in row if position >= 0]
         first = candidates[0] if candidates else NIL
         results.append(
-            Outcome(span.label_, tuple(gold), first, Link(first, 0.0, ids=candidates), span)
+            Outcome(
+                span.label_, tuple(gold), first, Link(first, 0.0, ids=candidates), span
+            )
         )
     return scores_with_seen(results, seen, linker.kb)
 
@@ -93,11 +95,19 @@ class NameTfidf:
     @classmethod
     def build(cls, items: Iterable[tuple[int, Entity]]) -> "NameTfidf":
         """Index all names of entities. items: Positions of entities, with the entities."""
-        vectorizer = TfidfVectorizer(analyzer="char", ngram_range=(1, 2), dtype=np.float32)
-        named = [(position, entity.names) for position, entity in items if entity.names]
+        vectorizer = TfidfVectorizer(
+            analyzer="char", ngram_range=(1, 2), dtype=np.float32
+        )
+        named = [
+            (position, entity.names) for position, entity in items if entity.names
+        ]
         names = [name for _, group in named for name in group]
         counts = np.array([len(group) for _, group in named], dtype=np.int64)
-        matrix = vectorizer.fit_transform(names) if any(names) else sparse.csr_matrix((0, 0))
+        matrix = (
+            vectorizer.fit_transform(names)
+            if any(names)
+            else sparse.csr_matrix((0, 0))
+        )
         positions = np.array([position for position, _ in named], dtype=np.int64)
         return cls(vectorizer, matrix, np.cumsum(counts) - counts, positions)
 
@@ -106,7 +116,9 @@ class NameTfidf:
             return TopK.empty(len(surface_forms), MOST_CANDIDATES)
         number = {text: i for i, text in enumerate(dict.fromkeys(surface_forms))}
         distinct, size = list(number), max(BLOCK // self.names.shape[0], 1)
-        blocks = [self._ranked(distinct[i : i + size]) for i in range(0, len(distinct), size)]
+        blocks = [
+            self._ranked(distinct[i : i + size]) for i in range(0, len(distinct), size)
+        ]
         rows = np.array([number[text] for text in surface_forms], dtype=np.int64)
         return TopK.concat(blocks).resized(MOST_CANDIDATES).take(rows)
 
@@ -117,10 +129,14 @@ class NameTfidf:
         # All that are as good as the last candidate, since equal ones go by their positions.
         last = -np.partition(-scores, kept - 1, axis=1)[:, kept - 1]
         rows, columns = np.nonzero((scores >= last[:, None]) & (scores > 0))
-        return best_of_rows(rows, self.positions[columns], scores[rows, columns], len(scores))
+        return best_of_rows(
+            rows, self.positions[columns], scores[rows, columns], len(scores)
+        )
 
 
-def best_of_rows(rows: np.ndarray, ids: np.ndarray, scores: np.ndarray, n_rows: int) -> TopK:
+def best_of_rows(
+    rows: np.ndarray, ids: np.ndarray, scores: np.ndarray, n_rows: int
+) -> TopK:
     """The best entries of each row, ``MOST_CANDIDATES`` at most.
 
     rows: (n,) int64, the row of each entry.
@@ -133,7 +149,9 @@ def best_of_rows(rows: np.ndarray, ids: np.ndarray, scores: np.ndarray, n_rows: 
     return TopK(take_or(ids, places, -1), take_or(scores, places, -np.inf))
 
 
-def alias_table(mentions: Iterable[tuple[str, Iterable[int]]], parts: bool = False) -> Ranker:
+def alias_table(
+    mentions: Iterable[tuple[str, Iterable[int]]], parts: bool = False
+) -> Ranker:
     """Rank entities by P(entity | surface form), counted in mentions.
 
     mentions: Surface forms, with the positions of their entities; -1 for one that is in no KB.
@@ -168,7 +186,11 @@ def folded(text: str) -> str:
 
 def bm25(items: Items, k1: float = 1.5, b: float = 0.75) -> Ranker:
     """Rank entities by the words of their titles, in Lucene's variant."""
-    titles = {p: e.title.casefold() for p, e in items if e.names and re.search(r"\w", e.title)}
+    titles = {
+        p: e.title.casefold()
+        for p, e in items
+        if e.names and re.search(r"\w", e.title)
+    }
     if not titles:
         return lambda surface_forms: TopK.empty(len(surface_forms))
     vectorizer = CountVectorizer(token_pattern=r"\w+", lowercase=False)
@@ -184,7 +206,9 @@ def bm25(items: Items, k1: float = 1.5, b: float = 0.75) -> Ranker:
     def rank(surface_forms: Sequence[str]) -> TopK:
         queries = vectorizer.transform(text.casefold() for text in surface_forms)
         scores = (queries @ weights.T).tocoo()
-        return best_of_rows(scores.row, positions[scores.col], scores.data, len(surface_forms))
+        return best_of_rows(
+            scores.row, positions[scores.col], scores.data, len(surface_forms)
+        )
 
     return rank
 
@@ -195,7 +219,9 @@ def with_mentions(items: Items, mentions: Mentions) -> Items:
     for text, ids in mentions:
         for kb_id in ids:
             forms[kb_id].append(text)
-    return [(p, replace(e, aliases=(*e.aliases, *forms.get(e.id, ())))) for p, e in items]
+    return [
+        (p, replace(e, aliases=(*e.aliases, *forms.get(e.id, ())))) for p, e in items
+    ]
 
 
 def rankers(linker: ArboLinker, mentions: Mentions) -> dict[str, Ranker]:
@@ -215,10 +241,14 @@ def rankers(linker: ArboLinker, mentions: Mentions) -> dict[str, Ranker]:
 def training_mentions(linker: ArboLinker, train: "Path | None") -> Mentions:
     """The mentions of a corpus; without one, the linker's exemplars."""
     if train is None:
-        labelled = [(record.text, record.kb_ids) for record in linker.exemplars.records]
+        labelled = [
+            (record.text, record.kb_ids) for record in linker.exemplars.records
+        ]
     else:
         docs = read_docs(train, linker.vocab)
-        spans = (span for doc in docs for span in linker.mentions.getter(doc) if span.kb_id_)
+        spans = (
+            span for doc in docs for span in linker.mentions.getter(doc) if span.kb_id_
+        )
         labelled = [(span.text, gold_ids(span)) for span in spans]
     ids = current_ids(linker.kb, [ids for _, ids in labelled])
     return [(text, own) for (text, _), own in zip(labelled, ids)]

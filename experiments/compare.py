@@ -45,7 +45,10 @@ PROCEDURES: Mapping[str, Inference] = {
 
 def procedures(stages: LinkingStages) -> dict[str, LinkingStages]:
     """The stages with each inference procedure."""
-    return {name: with_inference(stages, inference) for name, inference in PROCEDURES.items()}
+    return {
+        name: with_inference(stages, inference)
+        for name, inference in PROCEDURES.items()
+    }
 
 
 def on_one_curve(stages: LinkingStages) -> dict[str, LinkingStages]:
@@ -71,12 +74,16 @@ def outcomes_in_one_graph(
             )
             stages = fitted.within(stages)
         for name, variant in variants(stages).items():
-            documents = DocumentLinker(variant, threshold, extension, linker.cfg["overwrite"])
+            documents = DocumentLinker(
+                variant, threshold, extension, linker.cfg["overwrite"]
+            )
             docs = [example.predicted.copy() for example in (*part, *rest)]
             corpus = CorpusLinker(variant, documents, NewEntities())
             linked = corpus.link(docs, threshold=threshold)
             pairs = [Example(doc, eg.reference) for doc, eg in zip(linked, part)]
-            found[name] += outcomes(pairs, linker.mentions.getter, extension, linker.kb)
+            found[name] += outcomes(
+                pairs, linker.mentions.getter, extension, linker.kb
+            )
     return found
 
 
@@ -91,7 +98,9 @@ def as_markdown(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
     return "\n".join(map(table, (recall, accuracy)))
 
 
-def as_rows(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
+def as_rows(
+    results: Mapping[str, Mapping[str, Mapping[str, Any]]],
+) -> dict[str, dict[str, Any]]:
     """One row of scores for each pipeline, for docs/build_results.py."""
     rows = {}
     for name, scores in results.items():
@@ -118,9 +127,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", type=Path, nargs="+")
     parser.add_argument("data", type=Path)
-    parser.add_argument("--folds", type=int, default=0, help="calibrate on the other parts")
-    parser.add_argument("--one-graph", action="store_true", help="link all documents in one graph")
-    parser.add_argument("--one-curve", action="store_true", help="one scale for all edges")
+    parser.add_argument(
+        "--folds", type=int, default=0, help="calibrate on the other parts"
+    )
+    parser.add_argument(
+        "--one-graph", action="store_true", help="link all documents in one graph"
+    )
+    parser.add_argument(
+        "--one-curve", action="store_true", help="one scale for all edges"
+    )
     parser.add_argument("--output", type=Path, help="a JSON file of the scores")
     args = parser.parse_args()
     variants, results = on_one_curve if args.one_curve else procedures, {}

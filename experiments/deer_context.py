@@ -42,7 +42,9 @@ def in_text(nlp: Language, before: str, mention: str, after: str, label: str) ->
     """A document with one mention."""
     doc = nlp.make_doc(before + mention + after)
     place = len(before), len(before) + len(mention)
-    doc.ents = [span for span in [doc.char_span(*place, label=label)] if span is not None]
+    doc.ents = [
+        span for span in [doc.char_span(*place, label=label)] if span is not None
+    ]
     return doc
 
 
@@ -54,12 +56,17 @@ def first_candidates(nlp: Language, docs: list[Doc]) -> list[str]:
 def print_contexts(nlp: Language, path: Path) -> None:
     """Print R@1 by what is around the mentions."""
     kb = find_linker(nlp).kb
-    spans = [s for doc in read_docs(path, nlp.vocab) for s in doc.ents if s.kb_id_ in kb]
+    spans = [
+        s for doc in read_docs(path, nlp.vocab) for s in doc.ents if s.kb_id_ in kb
+    ]
     texts = [
-        (s.doc.text[: s.start_char], s.text, s.doc.text[s.end_char :], s.label_) for s in spans
+        (s.doc.text[: s.start_char], s.text, s.doc.text[s.end_char :], s.label_)
+        for s in spans
     ]
     gold = np.array([span.kb_id_ for span in spans])
-    named = Counter(name.lower() for entity in kb for name in {entity.title, *entity.aliases})
+    named = Counter(
+        name.lower() for entity in kb for name in {entity.title, *entity.aliases}
+    )
     shared = np.array([named[span.text.lower()] > 1 for span in spans])
     documents = [doc for doc, _ in groupby(spans, key=lambda span: span.doc)]
     # Half of the documents away, so that no mention meets its own text.
@@ -77,15 +84,21 @@ def print_contexts(nlp: Language, path: Path) -> None:
     firsts = {way: np.array(first_candidates(nlp, docs)) for way, docs in ways.items()}
     read = np.all([first != LEFT_OUT for first in firsts.values()], axis=0)
     for which, rows in (("all", read), ("namesakes", read & shared)):
-        right = {way: (first == gold)[rows].astype(float) for way, first in firsts.items()}
+        right = {
+            way: (first == gold)[rows].astype(float) for way, first in firsts.items()
+        }
         changed = (firsts["its own"] != firsts["another's"])[rows].mean()
-        cells = ", ".join(f"{way} {100 * hits.mean():.1f}" for way, hits in right.items())
+        cells = ", ".join(
+            f"{way} {100 * hits.mean():.1f}" for way, hits in right.items()
+        )
         gains = right["its own"] - right["another's"]
         low, high = interval(gains, np.arange(len(gains)), SAMPLES)
         print(f"R@1 by text, {rows.sum()} of {len(spans)} mentions ({which}): {cells}")
         gained = f"{100 * gains.mean():.1f} ({100 * low:.1f} to {100 * high:.1f})"
         print(f"  its own less another's: {gained}")
-        print(f"  another's text changes {100 * changed:.1f} % of the first candidates")
+        print(
+            f"  another's text changes {100 * changed:.1f} % of the first candidates"
+        )
 
 
 def head_word(description: str) -> str:
@@ -102,8 +115,12 @@ def print_neighbours(kb: ArboKB) -> None:
     np.fill_diagonal(similarities, -np.inf)
     nearest = np.argpartition(-similarities, NEAREST, axis=1)[:, :NEAREST]
     drawn = np.random.default_rng(0).integers(len(entities), size=nearest.shape)
-    same, random = ((heads[rows] == heads[:, None]).mean() for rows in (nearest, drawn))
-    print(f"{len(entities)} entities: same head word {same:.3f}, of random ones {random:.3f}")
+    same, random = (
+        (heads[rows] == heads[:, None]).mean() for rows in (nearest, drawn)
+    )
+    print(
+        f"{len(entities)} entities: same head word {same:.3f}, of random ones {random:.3f}"
+    )
     for row in range(0, len(entities), max(len(entities) // 5, 1)):
         names = [entities[i].title for i in nearest[row]]
         print(f"- {entities[row].title}: {', '.join(names)}")

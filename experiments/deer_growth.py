@@ -28,9 +28,16 @@ def write_entities(train: str, path: Path) -> None:
     for doc in read_docs(Path(train), spacy.blank("en").vocab):
         for span in doc.ents:
             forms[span.kb_id_][span.text] += 1
-    names = {id_: [name for name, _ in found.most_common(NAMES)] for id_, found in forms.items()}
+    names = {
+        id_: [name for name, _ in found.most_common(NAMES)]
+        for id_, found in forms.items()
+    }
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = ({"id": i, "title": all_[0], "aliases": all_[1:]} for i, all_ in names.items() if i)
+    lines = (
+        {"id": i, "title": all_[0], "aliases": all_[1:]}
+        for i, all_ in names.items()
+        if i
+    )
     srsly.write_jsonl(path, lines)
 
 
@@ -51,7 +58,14 @@ def main(train: str, dev: str, output: str, metrics: str) -> None:
     models = {f"{output}/{name}": limit for name, limit in DOCUMENTS.items()}
     for model, limit in models.items():
         documents = "--corpora.train.limit", limit
-        run("train", "training/deer.cfg", "--output", model, *options_of(settings), *documents)
+        run(
+            "train",
+            "training/deer.cfg",
+            "--output",
+            model,
+            *options_of(settings),
+            *documents,
+        )
     trained = [f"{model}/model-last" for model in models]
     run("evaluate", *trained, dev, "--output", metrics)
 

@@ -24,7 +24,12 @@ from ranker_ways import Way, collect, lacked_names, read_ways, without, write_wa
 from sklearn.ensemble import HistGradientBoostingClassifier
 from spacy.tokens import Doc
 
-from spacy_arbo_el.base.calibration import Calibration, Curve, fit_logistic, probability
+from spacy_arbo_el.base.calibration import (
+    Calibration,
+    Curve,
+    fit_logistic,
+    probability,
+)
 from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.encoders.inputs import EncodingCache
 from spacy_arbo_el.evaluation.reliability import calibration_error
@@ -95,7 +100,9 @@ def gather(folder: Path, corpora: list[str], mentions: int, seed: int) -> None:
             if kb not in siblings:
                 first = 10_000_000 * (1 + len(siblings)) + 1_000_000 * seed
                 siblings[kb] = lacked_names(Path(kb), mentions, first, seed)
-            docs = some_documents(list(read_docs(Path(train), linker.vocab)), mentions, seed)
+            docs = some_documents(
+                list(read_docs(Path(train), linker.vocab)), mentions, seed
+            )
             found = collect(linker, docs, 100_000 * number + 10_000 * seed)
             name = f"{domain}.{Path(train).stem}.{seed}"
             write_ways(folder / f"{name}.train", [*found.ways, siblings[kb]])
@@ -137,7 +144,12 @@ def nearest_by_name(way: Way) -> Way:
         return np.take_along_axis(values, columns, axis=1)
 
     features = np.take_along_axis(candidates.features, columns[:, :, None], axis=1)
-    own = (kept(candidates.entities), features, kept(candidates.exemplars), kept(candidates.prior))
+    own = (
+        kept(candidates.entities),
+        features,
+        kept(candidates.exemplars),
+        kept(candidates.prior),
+    )
     return way._replace(candidates=CandidateFeatures(*own), correct=kept(way.correct))
 
 
@@ -166,7 +178,9 @@ def fit(corpora: list[tuple[str, list[Way]]]) -> RankerWeights:
                 one *= MISFITS
             elif part.absent:
                 one *= NAMESAKES
-            presence.append(np.tile([[one * (1 - part.absent)], [one * part.absent]], count))
+            presence.append(
+                np.tile([[one * (1 - part.absent)], [one * part.absent]], count)
+            )
     weights = ranker_fit.fit_weights(
         CandidateFeatures.concat([part.candidates for part in parts]),
         np.concatenate([part.correct for part in parts]),
@@ -232,17 +246,23 @@ def boosted(data: ranker_fit.PresenceData) -> Trees:
     # The first tree is one leaf, which has what everything begins with.
     trees = Trees(
         roots=np.append(0, starts).astype(np.int64),
-        columns=np.append(-1, np.where(is_leaf, -1, nodes["feature_idx"])).astype(np.int64),
+        columns=np.append(-1, np.where(is_leaf, -1, nodes["feature_idx"])).astype(
+            np.int64
+        ),
         limits=np.append(0.0, np.where(is_leaf, 0.0, nodes["num_threshold"])),
         below=following("left"),
         above=following("right"),
         values=np.append(model._baseline_prediction.item(), nodes["value"]),
     )
-    np.testing.assert_allclose(trees(data.evidence), model.decision_function(data.evidence))
+    np.testing.assert_allclose(
+        trees(data.evidence), model.decision_function(data.evidence)
+    )
     return trees
 
 
-def scores_of(name: str, weights: RankerWeights, ways: list[Way]) -> dict[str, dict[str, float]]:
+def scores_of(
+    name: str, weights: RankerWeights, ways: list[Way]
+) -> dict[str, dict[str, float]]:
     """Scores of weights on a dev set: before, and after coverage was estimated, by list."""
     scores = {}
     for kind, way in zip(LACKS, ways):
@@ -261,7 +281,10 @@ def scores_of(name: str, weights: RankerWeights, ways: list[Way]) -> dict[str, d
             row[f"decided_{when}"] = float(decided.mean())
             row[f"ece_{when}"] = calibration_error(probabilities, right)
         scores[kind] = row
-        print(f"{name}, {kind}:", ", ".join(f"{key} {value:.3f}" for key, value in row.items()))
+        print(
+            f"{name}, {kind}:",
+            ", ".join(f"{key} {value:.3f}" for key, value in row.items()),
+        )
     return scores
 
 
@@ -294,7 +317,9 @@ def edges(
         "mention": mention_edges(ranked.ranking, nearest, alone.identities),
     }
     vectors = alone.batch.encoded
-    same = same_entity_edges(stages.discovery, vectors, linker.similarity, alone.identities)
+    same = same_entity_edges(
+        stages.discovery, vectors, linker.similarity, alone.identities
+    )
     return {**found, "same_new_entity": same}
 
 
@@ -309,15 +334,21 @@ def read_edges(path: Path) -> dict[str, LabelledEdges]:
     """Load the result of ``write_edges``."""
     arrays = unpack_arrays(path.read_bytes())
     kinds = Calibration().to_config()
-    return {kind: (arrays[f"{kind}.scores"], arrays[f"{kind}.correct"]) for kind in kinds}
+    return {
+        kind: (arrays[f"{kind}.scores"], arrays[f"{kind}.correct"]) for kind in kinds
+    }
 
 
-def fit_curves(parts: list[dict[str, LabelledEdges]]) -> Iterator[tuple[str, Curve | None, int]]:
+def fit_curves(
+    parts: list[dict[str, LabelledEdges]],
+) -> Iterator[tuple[str, Curve | None, int]]:
     """The curve of each kind, and how many edges it is fitted on. Each corpus counts equally."""
     for kind in Calibration().to_config():
         scores, correct = zip(*(part[kind] for part in parts))
         count = min(len(part) for part in scores if len(part) >= 200)
-        rows = [np.random.default_rng(0).permutation(len(part))[:count] for part in scores]
+        rows = [
+            np.random.default_rng(0).permutation(len(part))[:count] for part in scores
+        ]
         scores = np.concatenate([part[row] for part, row in zip(scores, rows)])
         correct = np.concatenate([part[row] for part, row in zip(correct, rows)])
         yield kind, fit_logistic(scores, correct), len(scores)
@@ -336,7 +367,10 @@ def training_sets(folder: Path) -> list[tuple[str, list[Way]]]:
 def fit_all(folder: Path, *, write: bool) -> None:
     """Fit on all corpora, and without each domain; see the top of the file."""
     trained = training_sets(folder)
-    tests = [(*path.name.split(".")[:2], read_ways(path)) for path in sorted(folder.glob("*.dev"))]
+    tests = [
+        (*path.name.split(".")[:2], read_ways(path))
+        for path in sorted(folder.glob("*.dev"))
+    ]
     scores = {}
     for left_out in sorted({domain for domain, *_ in tests}):
         weights = fit([(domain, own) for domain, own in trained if domain != left_out])
@@ -350,14 +384,19 @@ def fit_all(folder: Path, *, write: bool) -> None:
         key = f"{name}, fitted on all"
         scores[key] = scores_of(key, weights, ways)
     srsly.write_json("metrics/default_ranker.json", scores)
-    for kind, curve, count in fit_curves([read_edges(p) for p in sorted(folder.glob("*.edges"))]):
+    for kind, curve, count in fit_curves(
+        [read_edges(p) for p in sorted(folder.glob("*.edges"))]
+    ):
         rounded = None if curve is None else tuple(round(float(x), 1) for x in curve)
         print(f"    {kind}: Curve = {rounded}  # {count} edges")
     if write:
         linker = spacy.blank("en").add_pipe("arbo_linker")
         linker.set_kb([{"id": "A", "title": "A"}])
         linker.refresh()
-        write_file(PRETRAINED, PretrainedWeights.for_encoder(weights, linker.encoder).to_bytes())
+        write_file(
+            PRETRAINED,
+            PretrainedWeights.for_encoder(weights, linker.encoder).to_bytes(),
+        )
 
 
 def main() -> None:
@@ -370,7 +409,9 @@ def main() -> None:
     gathering.add_argument("--seed", type=int, default=0)
     fitting = commands.add_parser("fit")
     fitting.add_argument("folder", type=Path)
-    fitting.add_argument("--write", action="store_true", help="Write the weights to the package.")
+    fitting.add_argument(
+        "--write", action="store_true", help="Write the weights to the package."
+    )
     args = parser.parse_args()
     if args.command == "gather":
         gather(args.folder, args.corpora, args.mentions, args.seed)

@@ -53,7 +53,11 @@ SYSTEMS: dict[str, dict[str, Any]] = {
             "positives": {"@misc": "spacy-arbo-el.SynonymPositives.v1"},
             "negatives": {"@misc": "spacy-arbo-el.InBatchNegatives.v1"},
             "queries": {"@misc": "spacy-arbo-el.NameQueries.v1", "n": 64},
-            "loss": {"@losses": "spacy-arbo-el.MultiSimilarity.v1", "base": 1.0, "margin": 0.1},
+            "loss": {
+                "@losses": "spacy-arbo-el.MultiSimilarity.v1",
+                "base": 1.0,
+                "margin": 0.1,
+            },
             "refresh": {"@misc": "spacy-arbo-el.CacheRefresh.v1", "every": -1},
         },
     },
@@ -64,7 +68,11 @@ def write_dictionary(kb: ArboKB, share: float, path: Path) -> int:
     """Write the entities with a share of their other names. RETURNS: The number of names."""
     entities = []
     for entity in kb:
-        kept = (name for name in entity.aliases if zlib.crc32(name.encode()) < share * 2**32)
+        kept = (
+            name
+            for name in entity.aliases
+            if zlib.crc32(name.encode()) < share * 2**32
+        )
         entities.append(Entity(entity.id, entity.title, aliases=tuple(kept)))
     write_entities_jsonl(entities, path)
     return sum(len(entity.names) for entity in entities)
@@ -85,7 +93,9 @@ def trained(system: str, folder: Path, steps: int) -> ArboLinker:
     for section, value in SYSTEMS[system].items():
         *parents, last = "components", "arbo_linker", *section.split(".")
         reduce(getitem, parents, config)[last] = value
-    nlp = init_nlp(Config().from_str(config.to_str(), overrides=overrides, interpolate=False))
+    nlp = init_nlp(
+        Config().from_str(config.to_str(), overrides=overrides, interpolate=False)
+    )
     train(nlp, folder / system)
     return find_linker(spacy.load(folder / system / "model-last"))
 
@@ -110,10 +120,16 @@ def score(folder: Path, steps: int, corpora: Mapping[str, Sequence[Doc]]) -> Non
         }
         outcomes = linked["untrained"]
         found = tfidf([one.span.text for one in outcomes]).first(1).ids[:, 0].tolist()
-        hits = {"TF-IDF": np.array([ids.get(p) in o.gold for p, o in zip(found, outcomes)])}
+        hits = {
+            "TF-IDF": np.array([ids.get(p) in o.gold for p, o in zip(found, outcomes)])
+        }
         for system, each in linked.items():
-            hits[system] = np.array([not set(o.link.ids[:1]).isdisjoint(o.gold) for o in each])
-        cells = ", ".join(f"{system} {100 * column.mean():.1f}" for system, column in hits.items())
+            hits[system] = np.array(
+                [not set(o.link.ids[:1]).isdisjoint(o.gold) for o in each]
+            )
+        cells = ", ".join(
+            f"{system} {100 * column.mean():.1f}" for system, column in hits.items()
+        )
         documents = np.unique(
             [id(one.span.doc) for one in outcomes if one.span], return_inverse=True
         )[1]
@@ -132,7 +148,9 @@ def main() -> None:
     parser.add_argument("--shares", type=float, nargs="*", default=SHARES)
     args = parser.parse_args()
     vocab = spacy.blank("en").vocab
-    corpora = {path.stem: [d for d in read_docs(path, vocab) if d.ents] for path in args.dev}
+    corpora = {
+        path.stem: [d for d in read_docs(path, vocab) if d.ents] for path in args.dev
+    }
     whole = ArboKB.open(args.kb)
     for share in args.shares:
         folder = args.output / f"{share:g}"

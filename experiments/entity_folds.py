@@ -25,10 +25,14 @@ from spacy_arbo_el.ranking.ranker_fit import folds_of
 FOLDS, SAMPLES = 5, 1000
 
 
-def interval(values: np.ndarray, documents: np.ndarray, samples: int = SAMPLES) -> np.ndarray:
+def interval(
+    values: np.ndarray, documents: np.ndarray, samples: int = SAMPLES
+) -> np.ndarray:
     """The 95 % interval of the mean over bootstrap samples of the documents: (2,) float."""
     sums, counts = np.bincount(documents, values), np.bincount(documents)
-    chosen = np.random.default_rng(0).integers(len(counts), size=(samples, len(counts)))
+    chosen = np.random.default_rng(0).integers(
+        len(counts), size=(samples, len(counts))
+    )
     means = sums[chosen].sum(axis=1) / counts[chosen].sum(axis=1)
     return np.percentile(means, [2.5, 97.5])
 
@@ -49,14 +53,18 @@ def main() -> None:
     for fold in range(FOLDS):
         others = np.flatnonzero(batch.documents % FOLDS != fold)
         some = found.take(others)
-        weights = ranker.fit(some, stages.context, folds_of(some.batch.documents), FOLDS)[0].weights
+        weights = ranker.fit(
+            some, stages.context, folds_of(some.batch.documents), FOLDS
+        )[0].weights
         held_out = np.flatnonzero(batch.documents[rows] % FOLDS == fold)
         best = weights.logits(features.take(held_out)).argmax(axis=1)
         entities = features.entities[held_out, best]
         right[held_out] = is_gold(entities[:, None], gold[rows[held_out]])[:, 0]
     names = is_gold(neighbours.entities.first(1).ids[rows], gold[rows])[:, 0]
     low, high = interval(right - names, batch.documents[rows])
-    print(f"{len(rows)} mentions: R@1 {right.mean():.4f}, names alone {names.mean():.4f}")
+    print(
+        f"{len(rows)} mentions: R@1 {right.mean():.4f}, names alone {names.mean():.4f}"
+    )
     print(f"difference {(right - names).mean():+.4f} ({low:+.4f} to {high:+.4f})")
 
 

@@ -83,7 +83,9 @@ def main() -> None:
     parser.add_argument("models", type=Path, nargs="+")
     parser.add_argument("data", type=Path)
     parser.add_argument("--folds", type=int, default=5)
-    parser.add_argument("--tune", default="", help="a score, such as arbo_acc or nel_micro_f")
+    parser.add_argument(
+        "--tune", default="", help="a score, such as arbo_acc or nel_micro_f"
+    )
     parser.add_argument("--output", type=Path, help="a JSON file of the scores")
     parser.add_argument("--gpu-id", type=int, default=-1)
     options = parser.parse_args()
@@ -96,7 +98,10 @@ def main() -> None:
         found = outcomes_of_stages(
             nlp, examples, inferences, folds=options.folds, tune_by=options.tune
         )
-        scores = {f"{model.name}: {name}": row for name, row in score_rows(nlp, found).items()}
+        scores = {
+            f"{model.name}: {name}": row
+            for name, row in score_rows(nlp, found).items()
+        }
         error = error_of_links(found[CONFIGURED])
         scores[f"{model.name}: {CONFIGURED}"]["arbo_calibration_error"] = error
         names = [one.name for one in options.models]

@@ -59,7 +59,9 @@ def part_of(kb_id: str, parts: int, salt: str = "") -> int:
     return zlib.crc32((kb_id + salt).encode()) % parts
 
 
-def keep_mentions(linker: ArboLinker, docs: Iterable[Doc], fold: int, withheld: bool) -> list[Doc]:
+def keep_mentions(
+    linker: ArboLinker, docs: Iterable[Doc], fold: int, withheld: bool
+) -> list[Doc]:
     """Copies of documents with the mentions of withheld entities, or with all others."""
 
     def is_kept(gold: Sequence[str]) -> bool:
@@ -70,7 +72,9 @@ def keep_mentions(linker: ArboLinker, docs: Iterable[Doc], fold: int, withheld: 
 
 def half_of(linker: ArboLinker, docs: Iterable[Doc], half: int) -> list[Doc]:
     """Copies of documents with the mentions of one half of the entities."""
-    return with_mentions(linker, docs, lambda gold: part_of(gold[0], 2, "half") == half)
+    return with_mentions(
+        linker, docs, lambda gold: part_of(gold[0], 2, "half") == half
+    )
 
 
 def with_mentions(linker: ArboLinker, docs: Iterable[Doc], is_kept: Any) -> list[Doc]:
@@ -89,18 +93,25 @@ def train(args: argparse.Namespace) -> None:
     args.output.mkdir(parents=True, exist_ok=True)
     (args.output / FOLD).write_text(json.dumps(args.fold))
     paths = {"train": args.output / "train.spacy", "dev": args.dev, "kb": args.kb}
-    overrides: dict[str, Any] = {f"paths.{name}": str(path) for name, path in paths.items()}
+    overrides: dict[str, Any] = {
+        f"paths.{name}": str(path) for name, path in paths.items()
+    }
     overrides["system.seed"] = args.seed
     overrides["training.max_epochs"] = 0
     overrides["training.max_steps"] = args.steps
     overrides.update(
-        dict(json.loads(f'["{k}", {v}]') for k, v in (o.split("=") for o in args.override))
+        dict(
+            json.loads(f'["{k}", {v}]')
+            for k, v in (o.split("=") for o in args.override)
+        )
     )
     config = util.load_config(args.config, overrides=overrides, interpolate=False)
     blank = spacy.blank("en")
     plain = blank.add_pipe("arbo_linker")
     plain.set_kb(args.kb)
-    kept = keep_mentions(plain, read_docs(args.train, blank.vocab), args.fold, withheld=False)
+    kept = keep_mentions(
+        plain, read_docs(args.train, blank.vocab), args.fold, withheld=False
+    )
     DocBin(docs=kept, store_user_data=True).to_disk(paths["train"])
     nlp = init_nlp(config)
     settings = registry.resolve(nlp.config.interpolate()["training"])
@@ -116,7 +127,9 @@ def train(args: argparse.Namespace) -> None:
 
     every = args.steps // 2
     steps_done = itertools.count(0, every)
-    batches = create_train_batches(nlp, corpus, settings["batcher"], settings["max_epochs"])
+    batches = create_train_batches(
+        nlp, corpus, settings["batcher"], settings["max_epochs"]
+    )
     loop = train_while_improving(
         nlp,
         settings["optimizer"],
@@ -138,7 +151,11 @@ def train(args: argparse.Namespace) -> None:
 
 def average_weights(before: Model, after: Model, share: float) -> None:
     """Give transformers a share of the weights before training (WiSE-FT; Wortsman et al. 2022)."""
-    pairs = [(a, b) for m, n in zip(before.walk(), after.walk()) for a, b in zip(m.shims, n.shims)]
+    pairs = [
+        (a, b)
+        for m, n in zip(before.walk(), after.walk())
+        for a, b in zip(m.shims, n.shims)
+    ]
     for start, trained in pairs:
         weights = dict(start._model.named_parameters())
         for name, parameter in trained._model.named_parameters():
@@ -152,8 +169,12 @@ def score(args: argparse.Namespace) -> None:
     start = find_linker(spacy.load(args.output / START)).model
     dev = [doc for doc in read_docs(args.dev, nlp.vocab) if doc.ents]
     fold = json.loads((args.output / FOLD).read_text())
-    withheld = keep_mentions(linker, read_docs(args.train, nlp.vocab), fold, withheld=True)
-    among = evaluated_entities(linker, dev + withheld, args.names) if args.names else None
+    withheld = keep_mentions(
+        linker, read_docs(args.train, nlp.vocab), fold, withheld=True
+    )
+    among = (
+        evaluated_entities(linker, dev + withheld, args.names) if args.names else None
+    )
     for step, share in itertools.product(args.step, args.share):
         target = args.output / f"scores-{step}-{share:g}.json"
         if target.exists() or (step == 0 and share):
@@ -163,12 +184,16 @@ def score(args: argparse.Namespace) -> None:
             average_weights(start, linker.model, share)
             linker.encoder.weights_changed(trained=True)
         linker.encoder.end_training()
-        with linker.datastore.limited_to(among) if among is not None else nullcontext():
+        with (
+            linker.datastore.limited_to(among) if among is not None else nullcontext()
+        ):
             target.write_text(json.dumps(judge(linker, dev, withheld, args.both)))
         print("scored", step, share, flush=True)
 
 
-def judge(linker: ArboLinker, dev: list[Doc], withheld: list[Doc], both: bool) -> dict[str, Any]:
+def judge(
+    linker: ArboLinker, dev: list[Doc], withheld: list[Doc], both: bool
+) -> dict[str, Any]:
     """First candidates of withheld mentions and of dev. ``both`` adds those of a second ranker."""
     seen = seen_by(linker)
     keeping = linker.caching_stages()
@@ -184,12 +209,16 @@ def judge(linker: ArboLinker, dev: list[Doc], withheld: list[Doc], both: bool) -
     if both:
         judged[BOTH] = []
         for half, other in (halves, halves[::-1]):
-            second = fit_calibration(linker, dev + other, stages=keeping, from_scratch=True)
+            second = fit_calibration(
+                linker, dev + other, stages=keeping, from_scratch=True
+            )
             judged[BOTH] += first_candidates(second.within(keeping), half, seen)
     return judged
 
 
-def first_candidates(stages: LinkingStages, docs: list[Doc], seen: Seen) -> list[dict[str, Any]]:
+def first_candidates(
+    stages: LinkingStages, docs: list[Doc], seen: Seen
+) -> list[dict[str, Any]]:
     """A row for each mention that has an entity in the knowledge base."""
     found = annotated_mentions(stages, docs)
     if found is None:
@@ -225,17 +254,24 @@ Scores = dict[tuple[int, float], dict[str, list[dict[str, Any]]]]
 
 def table(args: argparse.Namespace) -> None:
     """Print R@1 of each step and share, with the differences to step 0 and to share 0."""
-    paths = [(path.stem.split("-"), path) for path in args.scored.glob("scores-*.json")]
+    paths = [
+        (path.stem.split("-"), path) for path in args.scored.glob("scores-*.json")
+    ]
     scores = {
-        (int(step), float(share)): json.loads(path.read_text()) for (_, step, share), path in paths
+        (int(step), float(share)): json.loads(path.read_text())
+        for (_, step, share), path in paths
     }
     scores = dict(sorted(scores.items()))
     for name, (corpus, only, what) in JUDGES.items():
-        columns = {key: Column.of(one[corpus], only, what) for key, one in scores.items()}
+        columns = {
+            key: Column.of(one[corpus], only, what) for key, one in scores.items()
+        }
         print(f"{name} ({len(columns[0, 0.0].right)}):")
         for (step, share), column in columns.items():
             line = f"  step {step}, share {share:g}: {100 * column.right.mean():.1f}"
-            for base in sorted({(0, 0.0), (step, 0.0)} & columns.keys() - {(step, share)}):
+            for base in sorted(
+                {(0, 0.0), (step, 0.0)} & columns.keys() - {(step, share)}
+            ):
                 line += f"; on step {base[0]}, share 0 {column.over(columns[base])}"
             print(line)
     for (step, share), one in scores.items():
@@ -243,7 +279,9 @@ def table(args: argparse.Namespace) -> None:
             both = Column.of(one[BOTH], None, "first")
             gain = both.over(Column.of(one[WITHHELD], None, "first"))
             shown = f"{100 * both.right.mean():.1f}, on the ranker of dev {gain}"
-            print(f"ranker fitted on half of them too, step {step}, share {share:g}: {shown}")
+            print(
+                f"ranker fitted on half of them too, step {step}, share {share:g}: {shown}"
+            )
     if args.output:
         args.output.write_text(json.dumps({WITHHELD: summary(scores)}, indent=2))
 
@@ -252,7 +290,10 @@ def summary(scores: Scores) -> dict[str, Any]:
     """R@1 of the withheld mentions before and after training, and averaged, for docs/results.md."""
     last = max(step for step, _ in scores)
     keys = {"before": (0, 0.0), "trained": (last, 0.0), "averaged": (last, 0.5)}
-    columns = {name: Column.of(scores[key][WITHHELD], None, "first") for name, key in keys.items()}
+    columns = {
+        name: Column.of(scores[key][WITHHELD], None, "first")
+        for name, key in keys.items()
+    }
     gain = columns["trained"].difference(columns["before"])
     of_average = columns["averaged"].difference(columns["trained"])
     return {
@@ -308,12 +349,18 @@ def main() -> None:
         one.add_argument(name, type=Path)
     one.add_argument("--step", type=int, action="append", required=True)
     one.add_argument("--share", type=float, action="append", required=True)
-    one.add_argument("--names", type=int, default=0, help="names that are searched; 0 for all")
-    one.add_argument("--both", action="store_true", help="fit a second ranker on withheld mentions")
+    one.add_argument(
+        "--names", type=int, default=0, help="names that are searched; 0 for all"
+    )
+    one.add_argument(
+        "--both", action="store_true", help="fit a second ranker on withheld mentions"
+    )
     one.set_defaults(run=score)
     one = commands.add_parser("table")
     one.add_argument("scored", type=Path)
-    one.add_argument("--output", type=Path, help="write R@1 of the withheld mentions here")
+    one.add_argument(
+        "--output", type=Path, help="write R@1 of the withheld mentions here"
+    )
     one.set_defaults(run=table)
     args = parser.parse_args()
     args.run(args)

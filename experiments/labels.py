@@ -31,7 +31,9 @@ def keep_entities(kb: ArboKB, ids: Iterable[str]) -> None:
     ids = sorted(ids)
     unknown = [id_ for id_ in ids if id_ not in kb]
     if unknown or not ids:
-        raise ValueError(f"{len(unknown)} of {len(ids)} labels are unknown: {unknown[:5]}")
+        raise ValueError(
+            f"{len(unknown)} of {len(ids)} labels are unknown: {unknown[:5]}"
+        )
     kept = {kb.get(id_).id for id_ in ids}
     kb.remove([entity.id for entity in kb if entity.id not in kept])
 
@@ -51,8 +53,15 @@ def main() -> None:
         keep_entities(linker.kb, read_ids(options.labels))
         docs = with_removed_as_nil(docs, linker.kb)
         outcomes = inference_outcomes(nlp, unlinked_examples(docs))
-        rows.update({f"{model}: {name}": row for name, row in score_rows(nlp, outcomes).items()})
-    Console(width=160).print(as_table(rows, f"{options.data}, labels of {options.labels}"))
+        rows.update(
+            {
+                f"{model}: {name}": row
+                for name, row in score_rows(nlp, outcomes).items()
+            }
+        )
+    Console(width=160).print(
+        as_table(rows, f"{options.data}, labels of {options.labels}")
+    )
     if options.output:
         srsly.write_json(options.output, rows)
 

@@ -79,22 +79,36 @@ def f1(right: np.ndarray, linked: np.ndarray, gold: np.ndarray) -> float:
     return float(2 * (right & linked & gold).sum() / (linked.sum() + gold.sum()))
 
 
-def outcomes_of(linker: ArboLinker, docs: Sequence[Doc], threshold: float) -> list[Outcome]:
-    results = linked_outcomes(linker, linker.stages, unlinked_examples(docs), threshold)
-    return [result for result in results if result.gold is not None and result.link is not None]
+def outcomes_of(
+    linker: ArboLinker, docs: Sequence[Doc], threshold: float
+) -> list[Outcome]:
+    results = linked_outcomes(
+        linker, linker.stages, unlinked_examples(docs), threshold
+    )
+    return [
+        result
+        for result in results
+        if result.gold is not None and result.link is not None
+    ]
 
 
-def namesakes(linker: ArboLinker, docs: Sequence[Doc], weights: Sequence[float]) -> None:
+def namesakes(
+    linker: ArboLinker, docs: Sequence[Doc], weights: Sequence[float]
+) -> None:
     results = [r for r in outcomes_of(linker, docs, 0.0) if r.gold]
     documents = np.unique([id(r.span.doc) for r in results], return_inverse=True)[1]
     owners: dict[str, set] = {}
     for entity in linker.kb:
         for name in entity.names:
             owners.setdefault(name.casefold(), set()).add(entity.id)
-    shared = np.array([len(owners.get(r.span.text.casefold(), ())) > 1 for r in results])
+    shared = np.array(
+        [len(owners.get(r.span.text.casefold(), ())) > 1 for r in results]
+    )
     ours = np.array([bool(r.link.ids) and r.link.ids[0] in r.gold for r in results])
     print(f"  {len(results)} mentions, {shared.sum()} of a shared name")
-    print(f"  default {100 * ours.mean():.1f}, of a shared name {100 * ours[shared].mean():.1f}")
+    print(
+        f"  default {100 * ours.mean():.1f}, of a shared name {100 * ours[shared].mean():.1f}"
+    )
     for weight in weights:
         chosen, _ = nearest_names(linker, results, weight)
         theirs = np.array([one in r.gold for one, r in zip(chosen, results)])
@@ -115,12 +129,23 @@ def holes(linker: ArboLinker, docs: Sequence[Doc], share: float) -> None:
     chosen, similarity = nearest_names(linker, results, 0.0)
     theirs = np.array([one in (r.gold or ()) for one, r in zip(chosen, results)])
     scores = {t: f1(theirs, similarity >= t, gold) for t in THRESHOLDS}
-    sure = np.array([r.link.scores[0] >= 0.9 if r.link.scores else False for r in results])
-    first = np.array([bool(r.link.ids) and r.link.ids[0] in (r.gold or ()) for r in results])
+    sure = np.array(
+        [r.link.scores[0] >= 0.9 if r.link.scores else False for r in results]
+    )
+    first = np.array(
+        [bool(r.link.ids) and r.link.ids[0] in (r.gold or ()) for r in results]
+    )
     ours = f1(right, linked, gold)
-    print(f"  {len(results)} mentions, {gold.mean():.0%} with an entity: F1 {ours:.3f}")
-    print("  nearest names " + ", ".join(f"{t}: {score:.3f}" for t, score in scores.items()))
-    print(f"  at 0.9 or more: {sure.mean():.0%} of mentions, right {first[sure].mean():.3f}")
+    print(
+        f"  {len(results)} mentions, {gold.mean():.0%} with an entity: F1 {ours:.3f}"
+    )
+    print(
+        "  nearest names "
+        + ", ".join(f"{t}: {score:.3f}" for t, score in scores.items())
+    )
+    print(
+        f"  at 0.9 or more: {sure.mean():.0%} of mentions, right {first[sure].mean():.3f}"
+    )
 
 
 def main() -> None:

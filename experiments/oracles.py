@@ -47,7 +47,9 @@ class OracleCandidates:
     retrieved: np.ndarray
 
     @classmethod
-    def retrieve(cls, linker: ArboLinker, docs: Sequence[Doc], count: int) -> "OracleCandidates":
+    def retrieve(
+        cls, linker: ArboLinker, docs: Sequence[Doc], count: int
+    ) -> "OracleCandidates":
         """The linker's own first candidates: what its cross-encoder gets to see.
 
         count: How many candidates a mention has at most.
@@ -93,8 +95,12 @@ class OracleCandidates:
             return other.entities.positions_of(ids.ravel().tolist()).reshape(ids.shape)
 
         table, known = self.table, self.by_vectors
-        table = replace(table, candidates=moved(table.candidates), gold=moved(table.gold))
-        return replace(self, table=table, by_vectors=TopK(moved(known.ids), known.scores))
+        table = replace(
+            table, candidates=moved(table.candidates), gold=moved(table.gold)
+        )
+        return replace(
+            self, table=table, by_vectors=TopK(moved(known.ids), known.scores)
+        )
 
     def united(self, others: Sequence["OracleCandidates"]) -> "OracleCandidates":
         """The candidates of several linkers, each once, then gold (UNION).
@@ -105,7 +111,9 @@ class OracleCandidates:
         others: Candidates of the same mentions, in the same knowledge base.
 
         """
-        assert all(other.batch.keys == self.batch.keys for other in others), "other mentions"
+        assert all(other.batch.keys == self.batch.keys for other in others), (
+            "other mentions"
+        )
         tables = [part.table.candidates for part in (self, *others)]
         # One more column, so that gold never takes the place of a candidate.
         empty = np.full((len(self.batch), 1), -1, dtype=np.int64)
@@ -155,7 +163,9 @@ def oracle_scores(
     valid = candidates.table.candidates >= 0
     scores = np.full(valid.shape, -np.inf, dtype=np.float32)
     with linker.datastore.reading():
-        pairs = reranker.pairs(candidates.batch, candidates.table.candidates, linker.stages.context)
+        pairs = reranker.pairs(
+            candidates.batch, candidates.table.candidates, linker.stages.context
+        )
         scores[valid] = reranker.scorer(pairs)
         if reranker.vector_curves is not None:
             scores[valid] += candidates.table.scores[valid]
@@ -168,7 +178,10 @@ def oracle_scores(
         for span in group
     ]
     found = np.array([record.label for record in candidates.batch.records])
-    of_label = [hit[found == label].sum() / labels.count(label) for label in sorted(set(labels))]
+    of_label = [
+        hit[found == label].sum() / labels.count(label)
+        for label in sorted(set(labels))
+    ]
     retrieved = hit[candidates.retrieved]
     return OracleScores(
         len(labels),
@@ -191,9 +204,14 @@ def main() -> None:
     rows = {"own candidates": own, "self": own.with_gold()}
     if args.others:
         others = [find_linker(spacy.load(model)) for model in args.others]
-        found = [OracleCandidates.retrieve(o, docs, UNION).within(o.kb, linker.kb) for o in others]
+        found = [
+            OracleCandidates.retrieve(o, docs, UNION).within(o.kb, linker.kb)
+            for o in others
+        ]
         rows["union"] = own.united(found)
-    print("| candidates | mentions | unnormalized | normalized | macro |\n|---|---|---|---|---|")
+    print(
+        "| candidates | mentions | unnormalized | normalized | macro |\n|---|---|---|---|---|"
+    )
     for name, candidates in rows.items():
         s = oracle_scores(linker, candidates, docs)
         shares = (f"{share:.4f}" for share in (s.unnormalized, s.normalized, s.macro))

@@ -61,7 +61,11 @@ class NamesInText:
     """
 
     def __init__(
-        self, kb_loader: Callable[[Vocab], ArboKB], n: int = 4000, words: int = 16, seed: int = 0
+        self,
+        kb_loader: Callable[[Vocab], ArboKB],
+        n: int = 4000,
+        words: int = 16,
+        seed: int = 0,
     ) -> None:
         self.kb_loader = kb_loader
         self.n = n
@@ -74,10 +78,18 @@ class NamesInText:
         # Read once: spaCy calls a reader for each epoch.
         self._entities = self._entities or list(self.kb_loader(nlp.vocab))
         names = [_names_of(entity) for entity in self._entities]
-        several = np.array([i for i, own in enumerate(names) if len(own) > 1], dtype=np.int64)
+        several = np.array(
+            [i for i, own in enumerate(names) if len(own) > 1], dtype=np.int64
+        )
         if not len(several):
-            raise ValueError("No entity of the knowledge base has two different names.")
-        texts = [entity.description.split() for entity in self._entities if entity.description]
+            raise ValueError(
+                "No entity of the knowledge base has two different names."
+            )
+        texts = [
+            entity.description.split()
+            for entity in self._entities
+            if entity.description
+        ]
         others = [own[0].split() for own in names if own]
         drawn = rng.permutation(several)[np.arange(self.n) % len(several)]
         for number in rng.permutation(drawn).tolist():
@@ -109,12 +121,18 @@ class NamesInText:
 def _names_of(entity: Entity) -> list[str]:
     """Names of an entity that differ in more than case."""
     names = [name.strip() for name in entity.names]
-    return list({name.casefold(): name for name in reversed(names) if name}.values())[::-1]
+    return list({name.casefold(): name for name in reversed(names) if name}.values())[
+        ::-1
+    ]
 
 
-def _document(nlp: Language, left: list[str], name: str, right: list[str], entity: Entity) -> Doc:
+def _document(
+    nlp: Language, left: list[str], name: str, right: list[str], entity: Entity
+) -> Doc:
     """A text with one mention."""
-    parts = [nlp.make_doc(text) for text in (" ".join(left), name, " ".join(right)) if text]
+    parts = [
+        nlp.make_doc(text) for text in (" ".join(left), name, " ".join(right)) if text
+    ]
     doc = Doc.from_docs(parts, ensure_whitespace=True)
     assert doc is not None
     start = len(parts[0]) if left else 0

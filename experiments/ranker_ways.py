@@ -42,7 +42,11 @@ FEW = 4
 NOISE = 0.04
 EXACT = FEATURES.index("exact")
 TITLE = FEATURES.index("title")
-VECTORS = [FEATURES.index("name"), FEATURES.index("exemplar"), FEATURES.index("nearest")]
+VECTORS = [
+    FEATURES.index("name"),
+    FEATURES.index("exemplar"),
+    FEATURES.index("nearest"),
+]
 # How often the right one of made namesakes is the one of that spelling.
 SPELLED = 0.96
 # Words of the shortest descriptions that are made.
@@ -129,15 +133,21 @@ def collect(linker: ArboLinker, docs: list[Doc], first: int) -> Collected:
         namesakes = [twin.with_contexts(description) for description in (fits, brief)]
         borrowed = borrowed_aliases(records, features, correct, fits)
         if borrowed is not None:
-            namesakes += [borrowed.with_contexts(description) for description in (fits, brief)]
+            namesakes += [
+                borrowed.with_contexts(description) for description in (fits, brief)
+            ]
         ways += [Way.of(way, alone.gold, documents, MADE_ABSENT) for way in namesakes]
-        ways.append(other_meanings(linker, records, features, correct, fits, documents, cache))
+        ways.append(
+            other_meanings(linker, records, features, correct, fits, documents, cache)
+        )
     few = one_candidate(read, alone.gold)
     ways.append(Way.of(few, alone.gold[::FEW], documents[::FEW]))
     ways.append(in_half_list(linker, alone, documents, cache))
     linker.feedback.add_exemplars(docs[::2])
     beside = annotated_mentions(linker.stages, docs[1::2])
-    with_exemplars = ranker.gather(beside.batch, beside.neighbours, linker.stages.context)
+    with_exemplars = ranker.gather(
+        beside.batch, beside.neighbours, linker.stages.context
+    )
     linker.feedback.remove_exemplars(span for doc in docs[::2] for span in doc.ents)
     second = first + 1 + 2 * beside.batch.documents
     ways.append(Way.of(with_exemplars, beside.gold, second))
@@ -145,17 +155,25 @@ def collect(linker: ArboLinker, docs: list[Doc], first: int) -> Collected:
 
 
 def in_half_list(
-    linker: ArboLinker, found: AnnotatedMentions, documents: np.ndarray, cache: EncodingCache
+    linker: ArboLinker,
+    found: AnnotatedMentions,
+    documents: np.ndarray,
+    cache: EncodingCache,
 ) -> Way:
     """Mentions where half of the entities are left out of the list."""
     stages = linker.stages
-    left_out = np.random.default_rng(0).random(stages.datastore.kb.entities.positions) < 0.5
+    left_out = (
+        np.random.default_rng(0).random(stages.datastore.kb.entities.positions) < 0.5
+    )
     features = without(linker, found, left_out, cache)
     return Way.of(features, found.gold, documents)._replace(is_half=True)
 
 
 def without(
-    linker: ArboLinker, found: AnnotatedMentions, left_out: np.ndarray, cache: EncodingCache
+    linker: ArboLinker,
+    found: AnnotatedMentions,
+    left_out: np.ndarray,
+    cache: EncodingCache,
 ) -> CandidateFeatures:
     """Candidates of mentions, read in context, without some entities.
 
@@ -168,7 +186,9 @@ def without(
     neighbours = stages.retrieve(batch, allowed=allowed)
     ranker = FeatureRanker(pretrained=False)
     features = ranker.gather(batch, neighbours, stages.context)
-    return features.with_contexts(fits_of(batch.records, features, stages.datastore, cache))
+    return features.with_contexts(
+        fits_of(batch.records, features, stages.datastore, cache)
+    )
 
 
 def one_candidate(features: CandidateFeatures, gold: np.ndarray) -> CandidateFeatures:
@@ -261,7 +281,10 @@ def other_meanings(
     entities = linker.kb.entities.at_all(positions.tolist())
     strangers = positions[rng.permutation(len(positions))]
     pairs = zip(positions.tolist(), strangers.tolist())
-    texts = [joined(entities[one].title, entities[other].description) for one, other in pairs]
+    texts = [
+        joined(entities[one].title, entities[other].description)
+        for one, other in pairs
+    ]
     vectors = unit(linker.encoder.encode_passages("entity", texts, DESCRIPTION_PIECES))
     read = with_texts(linker, records, fits, (rows, columns), vectors, cache)
     of_another = rows[positions != strangers]
@@ -293,7 +316,9 @@ def briefly_described(
 ) -> ContextFits:
     """The same, but that descriptions have ``BRIEF`` words."""
     mentions, columns = np.nonzero(fits.described > 0)
-    positions, place = np.unique(candidates.entities[mentions, columns], return_inverse=True)
+    positions, place = np.unique(
+        candidates.entities[mentions, columns], return_inverse=True
+    )
     entities = linker.kb.entities.at_all(positions.tolist())
     texts = []
     for position in positions.tolist():
@@ -301,7 +326,9 @@ def briefly_described(
         texts.append(joined(entities[position].title, " ".join(words)))
     encode = linker.encoder.encode_passages
     vectors = unit(encode("entity", texts, DESCRIPTION_PIECES))
-    return with_texts(linker, records, fits, (mentions, columns), vectors[place], cache)
+    return with_texts(
+        linker, records, fits, (mentions, columns), vectors[place], cache
+    )
 
 
 def with_texts(
@@ -321,7 +348,9 @@ def with_texts(
     fit = fits.fit.copy()
     fit[cells] = np.einsum("nd,nd->n", contexts[cells[0]], vectors)
     change = fit - fits.fit
-    return replace(fits, fit=fit, beyond=fits.beyond + change, shared=fits.shared + change)
+    return replace(
+        fits, fit=fit, beyond=fits.beyond + change, shared=fits.shared + change
+    )
 
 
 def lacked_names(kb: Path, count: int, first: int, seed: int = 0) -> Way:
@@ -340,12 +369,16 @@ def lacked_names(kb: Path, count: int, first: int, seed: int = 0) -> Way:
         with ArboKB.open(copy) as opened:
             entities = list(opened)
             order = np.random.default_rng(seed).permutation(len(entities)).tolist()
-            several = [entities[i] for i in order if len(entities[i].names) > 1][:count]
+            several = [entities[i] for i in order if len(entities[i].names) > 1][
+                :count
+            ]
             changed = []
             for number, entity in enumerate(several):
                 names = list(entity.names)
                 mentions.append((names.pop(number % len(names)), entity.id))
-                changed.append(replace(entity, title=names[0], aliases=tuple(names[1:])))
+                changed.append(
+                    replace(entity, title=names[0], aliases=tuple(names[1:]))
+                )
             opened.update(changed)
             rest = [entities[i] for i in order[::-1] if entities[i].names]
             mentions += [(one.names[-1], one.id) for one in rest[: count // 2]]
@@ -361,7 +394,11 @@ def lacked_names(kb: Path, count: int, first: int, seed: int = 0) -> Way:
     near = np.where(way.correct, 0.0, ngrams).max(axis=1) >= SIBLING
     rows = np.flatnonzero(near)
     return Way(
-        features.take(rows), way.correct[rows], way.documents[rows], MADE_ABSENT, siblings=True
+        features.take(rows),
+        way.correct[rows],
+        way.documents[rows],
+        MADE_ABSENT,
+        siblings=True,
     )
 
 
@@ -376,10 +413,15 @@ def write_ways(path: Path, ways: Sequence[Way]) -> None:
     """Keep mentions in several ways in one file."""
     arrays: dict[str, np.ndarray] = {}
     for number, way in enumerate(ways):
-        kept = {field.name: getattr(way.candidates, field.name) for field in fields(way.candidates)}
+        kept = {
+            field.name: getattr(way.candidates, field.name)
+            for field in fields(way.candidates)
+        }
         kept.update(way._asdict())
         del kept["candidates"]
-        arrays.update({f"{number}.{name}": np.asarray(value) for name, value in kept.items()})
+        arrays.update(
+            {f"{number}.{name}": np.asarray(value) for name, value in kept.items()}
+        )
     write_file(path, pack_arrays(arrays))
 
 
@@ -388,7 +430,11 @@ def read_ways(path: Path) -> list[Way]:
     arrays = unpack_arrays(path.read_bytes())
     ways = []
     for number in range(1 + max(int(name.split(".")[0]) for name in arrays)):
-        kept = {name: arrays[f"{number}.{name}"] for name in Way._fields if name != "candidates"}
+        kept = {
+            name: arrays[f"{number}.{name}"]
+            for name in Way._fields
+            if name != "candidates"
+        }
         names = [field.name for field in fields(CandidateFeatures)]
         candidates = CandidateFeatures(*(arrays[f"{number}.{name}"] for name in names))
         flags = {name: bool(kept[name]) for name in ("is_half", "siblings", "misfit")}

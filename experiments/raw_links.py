@@ -64,7 +64,9 @@ class SimString:
 
     def __post_init__(self) -> None:
         from simstring.database.dict import DictDatabase
-        from simstring.feature_extractor.character_ngram import CharacterNgramFeatureExtractor
+        from simstring.feature_extractor.character_ngram import (
+            CharacterNgramFeatureExtractor,
+        )
         from simstring.measure.jaccard import JaccardMeasure
         from simstring.searcher import Searcher
 
@@ -101,7 +103,9 @@ class SimString:
 
     def _may_be(self, first: spacy.tokens.Token, last: spacy.tokens.Token) -> bool:
         edges = (first, last)
-        return not any(t.is_punct or t.is_space or t.lower_ in self.stop_words for t in edges)
+        return not any(
+            t.is_punct or t.is_space or t.lower_ in self.stop_words for t in edges
+        )
 
     def _search(self, text: str) -> tuple[float, str]:
         """The most similar name, of equal ones the first in the alphabet."""
@@ -116,14 +120,20 @@ class SimString:
     def find(self, doc: Doc, threshold: float) -> list[tuple[Span, str]]:
         """The mentions with a similarity of at least the threshold."""
         matches = self.matches(doc)
-        chosen = [place for place, score in matches.similarity.items() if score >= threshold]
-        chosen.sort(key=lambda place: (-matches.similarity[place], place[0] - place[1], place))
+        chosen = [
+            place for place, score in matches.similarity.items() if score >= threshold
+        ]
+        chosen.sort(
+            key=lambda place: (-matches.similarity[place], place[0] - place[1], place)
+        )
         taken = [False] * len(doc)
         mentions = []
         for start, end in chosen:
             if not any(taken[start:end]):
                 taken[start:end] = [True] * (end - start)
-                mentions.append((Span(doc, start, end, label="NAME"), matches.entity[start, end]))
+                mentions.append(
+                    (Span(doc, start, end, label="NAME"), matches.entity[start, end])
+                )
         return mentions
 
 
@@ -146,7 +156,9 @@ class Counts:
     near_right: int = 0
     answered: int = 0
 
-    def add(self, gold: dict[tuple[int, int], set[str]], found: dict[tuple[int, int], str]) -> None:
+    def add(
+        self, gold: dict[tuple[int, int], set[str]], found: dict[tuple[int, int], str]
+    ) -> None:
         """Count a document: places in characters with the ids of their entities."""
         linked = {place: id_ for place, id_ in found.items() if id_ not in ("", "NIL")}
         self.gold += len(gold)
@@ -154,7 +166,9 @@ class Counts:
         self.linked += len(linked)
         self.strict += len(set(gold) & set(found))
         self.near += sum(any(map(partial(_overlap, place), gold)) for place in found)
-        self.covered += sum(any(map(partial(_overlap, place), found)) for place in gold)
+        self.covered += sum(
+            any(map(partial(_overlap, place), found)) for place in gold
+        )
         self.right += sum(id_ in gold.get(place, ()) for place, id_ in linked.items())
         self.near_right += sum(
             any(_overlap(place, one) and id_ in ids for one, ids in gold.items())
@@ -169,7 +183,10 @@ class Counts:
         """Precision, recall and F1 in percent."""
         pairs = {
             "spans": (self.strict / max(1, self.found), self.strict / self.gold),
-            "spans, overlapping": (self.near / max(1, self.found), self.covered / self.gold),
+            "spans, overlapping": (
+                self.near / max(1, self.found),
+                self.covered / self.gold,
+            ),
             "links": (self.right / max(1, self.linked), self.right / self.gold),
             "links, overlapping": (
                 self.near_right / max(1, self.linked),
@@ -205,7 +222,9 @@ def ways(nlp: Language, linker: ArboLinker) -> dict[str, Finds]:
         finds[forms] = partial(_by_component, names)
     by_windows = SimString(linker, nlp.Defaults.stop_words)
     for threshold in THRESHOLDS:
-        finds[f"SimString, {threshold}"] = partial(by_windows.find, threshold=threshold)
+        finds[f"SimString, {threshold}"] = partial(
+            by_windows.find, threshold=threshold
+        )
     return finds
 
 
@@ -230,11 +249,20 @@ def measure(
         start = time.process_time()
         linker(doc)
         linking += time.process_time() - start
-        gold = {(e.start_char, e.end_char): set(gold_ids(e)) for e in reference.ents if e.kb_id_}
+        gold = {
+            (e.start_char, e.end_char): set(gold_ids(e))
+            for e in reference.ents
+            if e.kb_id_
+        }
         counts.add(gold, {(e.start_char, e.end_char): e.kb_id_ for e in doc.ents})
         named.add(gold, {(span.start_char, span.end_char): id_ for span, id_ in found})
     seconds = {"finding, s": round(finding, 2), "linking, s": round(linking, 2)}
-    return {"found": counts.found, "gold": counts.gold, **counts.rates(), **seconds}, named.rates()
+    return {
+        "found": counts.found,
+        "gold": counts.gold,
+        **counts.rates(),
+        **seconds,
+    }, named.rates()
 
 
 def compare(corpus: Path, kb: Path, count: int | None) -> Iterable[dict[str, object]]:
@@ -246,10 +274,17 @@ def compare(corpus: Path, kb: Path, count: int | None) -> Iterable[dict[str, obj
         linked, named = measure(nlp, linker, finds, golds)
         yield {**about, "way": name, **linked}
         if name.startswith("SimString"):
-            yield {**about, "way": f"{name}, the name's entity", "found": linked["found"], **named}
+            yield {
+                **about,
+                "way": f"{name}, the name's entity",
+                "found": linked["found"],
+                **named,
+            }
 
 
-def count_links(corpus: Path, kb: Path, count: int | None) -> Iterable[dict[str, object]]:
+def count_links(
+    corpus: Path, kb: Path, count: int | None
+) -> Iterable[dict[str, object]]:
     """Yield how many mentions are found and linked in texts of another kind."""
     nlp, linker = pipeline(kb)
     texts = [doc.text for doc in read_docs(corpus, nlp.vocab)][:count]
@@ -261,7 +296,9 @@ def count_links(corpus: Path, kb: Path, count: int | None) -> Iterable[dict[str,
             words += sum(token.is_alpha for token in doc)
             doc.ents = filter_spans([span for span, _ in finds(doc)])
             found += len(doc.ents)
-            strings.update(e.text for e in linker(doc).ents if e.kb_id_ not in ("", "NIL"))
+            strings.update(
+                e.text for e in linker(doc).ents if e.kb_id_ not in ("", "NIL")
+            )
         thousands = words / 1000
         yield {
             "corpus": corpus.stem,
@@ -279,8 +316,12 @@ def count_links(corpus: Path, kb: Path, count: int | None) -> Iterable[dict[str,
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pairs", nargs="+", help="CORPUS.spacy:KB")
-    parser.add_argument("--documents", type=int, help="Only the first so many of each corpus")
-    parser.add_argument("--foreign", action="store_true", help="The corpora have no gold links")
+    parser.add_argument(
+        "--documents", type=int, help="Only the first so many of each corpus"
+    )
+    parser.add_argument(
+        "--foreign", action="store_true", help="The corpora have no gold links"
+    )
     parser.add_argument("--output", type=Path, help="JSONL file of the rows")
     args = parser.parse_args()
     rows = []

@@ -25,7 +25,10 @@ TRAIN = [
     ("craft/so_train.jsonl", "jsonl"),
     ("craft/uberon_train.jsonl", "jsonl"),
 ]
-SCORED = ["ncbi_disease/NCBIdevelopset_corpus.txt", "bc5cdr/CDR_DevelopmentSet.PubTator.txt"]
+SCORED = [
+    "ncbi_disease/NCBIdevelopset_corpus.txt",
+    "bc5cdr/CDR_DevelopmentSet.PubTator.txt",
+]
 
 
 def main(data: Path, output: Path) -> None:
@@ -40,7 +43,9 @@ def main(data: Path, output: Path) -> None:
             elif text.id not in texts:
                 texts[text.id] = text.text
                 counts[path] += 1
-    lines = [srsly.json_dumps({"id": id_, "text": text}) for id_, text in texts.items()]
+    lines = [
+        srsly.json_dumps({"id": id_, "text": text}) for id_, text in texts.items()
+    ]
     write_file(output, "\n".join([*lines, ""]).encode("utf8"))
     for name, count in counts.items():
         print(f"{count:>6} {name}")

@@ -47,7 +47,9 @@ class MedicHalf:
             meta = {"ids": list(dict.fromkeys([concept, *ids]))}
             if concept not in names:
                 meta["unnamed"] = True
-            yield Entity(concept, title, aliases=tuple(aliases), types=DISEASE, meta=meta)
+            yield Entity(
+                concept, title, aliases=tuple(aliases), types=DISEASE, meta=meta
+            )
 
 
 @entity_formats("medic_2012")
@@ -57,9 +59,14 @@ class Medic2012:
 
     def read(self, path: Path, report: ImportReport | None = None) -> Iterator[Entity]:
         for line in (path / "medic_06Jul2012.txt").read_text("utf8").splitlines():
-            ids, names = ([s.strip() for s in p.split("|") if s.strip()] for p in line.split("||"))
+            ids, names = (
+                [s.strip() for s in p.split("|") if s.strip()]
+                for p in line.split("||")
+            )
             title, *aliases = dict.fromkeys(names)
-            yield Entity(ids[0], title, aliases=tuple(aliases), types=DISEASE, meta={"ids": ids})
+            yield Entity(
+                ids[0], title, aliases=tuple(aliases), types=DISEASE, meta={"ids": ids}
+            )
 
 
 @entity_formats("medic")
@@ -115,7 +122,9 @@ class Fb15k:
             seen.add(id_)
             names = dict.fromkeys([label, *(entry["alternatives"] or [])])
             aliases = tuple(name for name in names if name and name != title)
-            yield Entity(id_, title, entry["description"] or "", aliases, meta={"ids": ids})
+            yield Entity(
+                id_, title, entry["description"] or "", aliases, meta={"ids": ids}
+            )
 
 
 @entity_formats("zelda")
@@ -134,7 +143,9 @@ class ZeldaTitles:
         for file in sorted(path.glob("*.jsonl")) if path.is_dir() else [path]:
             for _, record in read_records(file):
                 numbers = record["wikipedia_ids"]
-                for title, number in zip(map(article_title, record["wikipedia_titles"]), numbers):
+                for title, number in zip(
+                    map(article_title, record["wikipedia_titles"]), numbers
+                ):
                     report.redirect([str(number)], title)
                     if title not in seen:
                         seen.add(title)
@@ -149,7 +160,9 @@ def article_title(title: str) -> str:
 def title_of_address(address: str) -> str:
     """The title in the address of an article, "" if it has none; decoded once."""
     _, _, title = address.partition("/wiki/")
-    return article_title(unquote(title.partition("#")[0].partition("?")[0], errors="strict"))
+    return article_title(
+        unquote(title.partition("#")[0].partition("?")[0], errors="strict")
+    )
 
 
 # Corpora
@@ -167,7 +180,10 @@ class Zelda:
         self, path: Path, bad: OnBad = throw, counts: Counter | None = None
     ) -> Iterator[AnnotatedText]:
         for _, record in read_records(path, bad):
-            text, titles = record["text"], map(article_title, record["wikipedia_titles"])
+            text, titles = (
+                record["text"],
+                map(article_title, record["wikipedia_titles"]),
+            )
             mentions = (
                 AnnotatedMention(start, end, "ENTITY", (title,))
                 for (start, end), title in zip(record["index"], titles)
@@ -198,6 +214,8 @@ class MedMentions:
                 for first, after, concept, *_ in sentence["mentions"]:
                     start = sum(len(word) + 1 for word in [*words, *tokens[:first]])
                     end = start + len(" ".join(tokens[first:after]))
-                    mentions.append(AnnotatedMention(start, end, "CONCEPT", (concept,)))
+                    mentions.append(
+                        AnnotatedMention(start, end, "CONCEPT", (concept,))
+                    )
                 words += tokens
             yield AnnotatedText(record["pmid"], " ".join(words), tuple(mentions))

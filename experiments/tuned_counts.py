@@ -37,11 +37,17 @@ def choose_count(
     scores = {}
     for count in counts:
         inference: Any = linker.stages.inference
-        stages = replace(linker.stages, inference=replace(inference, **{setting: count}))
-        scores[count] = sweep_linking(linker, docs, threshold, stages).rows[0]["arbo_acc"]
+        stages = replace(
+            linker.stages, inference=replace(inference, **{setting: count})
+        )
+        scores[count] = sweep_linking(linker, docs, threshold, stages).rows[0][
+            "arbo_acc"
+        ]
     best = min(scores, key=lambda count: (-scores[count], count))
     inference = linker.stages.inference
-    linker.stages = replace(linker.stages, inference=replace(inference, **{setting: best}))
+    linker.stages = replace(
+        linker.stages, inference=replace(inference, **{setting: best})
+    )
     config = nlp.get_pipe_config(name_of_linker(nlp, linker))
     config["inference"] = {**config["inference"], setting: best}
     return scores
@@ -52,18 +58,24 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("data", type=Path)
     for setting in SETTINGS:
-        parser.add_argument(f"--{setting.replace('_', '-')}", type=int, nargs="*", default=[])
-    parser.add_argument("--output", type=Path, help="by default, the pipeline is replaced")
+        parser.add_argument(
+            f"--{setting.replace('_', '-')}", type=int, nargs="*", default=[]
+        )
+    parser.add_argument(
+        "--output", type=Path, help="by default, the pipeline is replaced"
+    )
     options = parser.parse_args()
     nlp = load_pipeline(options.model)
     docs = list(read_docs(options.data, nlp.vocab))
     for setting in SETTINGS:
         counts = getattr(options, setting)
-        for count, score in choose_count(nlp, docs, setting, counts).items() if counts else ():
+        for count, score in (
+            choose_count(nlp, docs, setting, counts).items() if counts else ()
+        ):
             print(f"{setting} = {count}: accuracy {score:.4f}")
     result = tune(find_linker(nlp), docs)
     store(nlp, result)
-    print(result.summary)
+    print(f"threshold = {result.threshold:g}")
     save_pipeline(nlp, options.output or options.model)
 
 

@@ -46,7 +46,13 @@ def main(names: list) -> None:
             "training.max_steps": STEPS,
             "training.eval_frequency": 40,
         }
-        run("train", path, "--output", f"training/verbalized_{name}", *options_of(settings))
+        run(
+            "train",
+            path,
+            "--output",
+            f"training/verbalized_{name}",
+            *options_of(settings),
+        )
 
 
 if __name__ == "__main__":

@@ -31,18 +31,26 @@ def main(data: Path, out: Path) -> None:
     titles: dict[str, None] = {}
     for split in SPLITS:
         entities = {
-            one.id: one for one in ZeldaTitles().read(data / "zelda" / f"test_{split}.jsonl")
+            one.id: one
+            for one in ZeldaTitles().read(data / "zelda" / f"test_{split}.jsonl")
         }
-        write_file(out / f"{split}.txt", "".join(f"{one}\n" for one in entities).encode("utf8"))
+        write_file(
+            out / f"{split}.txt",
+            "".join(f"{one}\n" for one in entities).encode("utf8"),
+        )
         titles.update(dict.fromkeys(entities))
         labels = {**entities, **labels}
-    write_file(out / "splits.txt", "".join(f"{one}\n" for one in titles).encode("utf8"))
+    write_file(
+        out / "splits.txt", "".join(f"{one}\n" for one in titles).encode("utf8")
+    )
     for entity in Fb15k().read(data / "wikidata_fb15k" / "entity2wikidata.json"):
         # The last of its ids is the title of its article, where it has one.
         if len(entity.meta["ids"]) > 2:
             title = entity.meta["ids"][-1]
             labels[title] = replace(entity, id=title, title=title, meta={})
-    shuffled = sorted(labels.values(), key=lambda one: sha256(one.id.encode()).digest())
+    shuffled = sorted(
+        labels.values(), key=lambda one: sha256(one.id.encode()).digest()
+    )
     count = write_entities_jsonl(shuffled, out / "entities.jsonl")
     print(
         f"{count} labels, {len(titles)} of the splits, {sum(map(has_description, labels.values()))}"

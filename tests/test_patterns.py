@@ -14,7 +14,7 @@ import spacy_arbo_el
 
 # They are matched at a place, or search some letters: no search begins at each of many characters.
 MATCHED = {
-    *("pubtator.TEXT_LINE", "webanno.TOKEN", "webanno.CELL", "obo._QUOTED", "words._OF_FIRM"),
+    *("pubtator.TEXT_LINE", "webanno.TOKEN", "webanno.CELL", "obo._QUOTED", "firms._OF_FIRM"),
     *("words._QUALIFIED", "headings._AT_END", "headings._IN_BRACKETS", "files._TEMPORARY"),
     *("folding._LETTERS_BEFORE", "abbreviations._NUMBER"),
 }

@@ -14,8 +14,16 @@ from spacy.language import Language
 from spacy_arbo_el import find_linker, load_pipeline, save_pipeline
 
 DISHES = [
-    {"id": "D1", "title": "Caesar salad", "description": "lettuce with croutons and cheese"},
-    {"id": "D2", "title": "salad Niçoise", "description": "salad with tuna, eggs and olives"},
+    {
+        "id": "D1",
+        "title": "Caesar salad",
+        "description": "lettuce with croutons and cheese",
+    },
+    {
+        "id": "D2",
+        "title": "salad Niçoise",
+        "description": "salad with tuna, eggs and olives",
+    },
     {"id": "D3", "title": "pea soup", "aliases": ["erwtensoep"]},
 ]
 

@@ -57,6 +57,11 @@ class MentionRecord:
         return " ".join(f"{before}{self.text}{after}".split())
 
     @property
+    def begins_sentence(self) -> bool:
+        """Return whether the mention is at the beginning of the text or behind a full stop."""
+        return self.before.rstrip()[-1:] in ("", *".!?")
+
+    @property
     def surroundings(self) -> str:
         """The mention with the text around it, without cut words at the ends."""
         before = self.before

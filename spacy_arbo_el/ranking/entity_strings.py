@@ -33,7 +33,7 @@ MAX_NAMES = 1_000_000
 # An index with a larger share of strings that belong to no entity any more is built anew.
 MAX_GARBAGE = 0.5
 # The names of at most so many entities are counted for the weights of n-grams.
-MAX_COUNTED = 8192
+MAX_COUNTED = 16384
 
 
 class StringSimilarity(NamedTuple):

@@ -311,7 +311,7 @@ def gather_features(
     features += [entity_strings.titled(records, entities, same_string), has_exemplar]
     features.append(entity_strings.attested(records, entities, withheld))
     features += [np.zeros(entities.shape)] * len(CONTEXT_FEATURES)
-    features.append(_contain(strings, ends, begins, same_string, extra, opposed))
+    features.append(_contain(records, ends, begins, same_string, extra, opposed))
     stacked = np.stack(features, axis=2).astype(np.float32)
     stacked[entities < 0] = 0
     prior = _prior(entity_strings.frequencies(entities), same_string)
@@ -319,7 +319,7 @@ def gather_features(
 
 
 def _contain(
-    mentions: Sequence[str],
+    records: Sequence[MentionRecord],
     ends: np.ndarray,
     begins: np.ndarray,
     same_string: np.ndarray,
@@ -330,15 +330,18 @@ def _contain(
 
     A proper name may be its beginning, such as "Halix" of "Halix Oil & Gas". Another mention is its
     head: "genetic" is not "genetic marker". It is not even that where the list has the mention
-    itself: "consensus" is not "Kozak consensus".
+    itself: "consensus" is not "Kozak consensus". The capital at the beginning of a sentence makes
+    no proper name of what the list has: "Tumor".
 
     ends, begins, extra, opposed: (m, c), as in ``StringSimilarity``.
     same_string: (m, c) bool, the candidates with the mention as a name.
     """
-    is_proper = np.array([mention[:1].isupper() for mention in mentions], dtype=bool)[
-        :, None
-    ]
     in_list = same_string.any(axis=1, keepdims=True)
+    capitals = [(r.normalized[:1].isupper(), r.begins_sentence) for r in records]
+    is_upper, is_first = (
+        np.array(capitals, dtype=bool).reshape(-1, 2, 1).transpose(1, 0, 2)
+    )
+    is_proper = is_upper & ~(is_first & in_list)
     is_part = (ends > 0) | ((begins > 0) & is_proper)
     may_be_part = is_proper | same_string | ~in_list
     return is_part & may_be_part & (extra <= NO_EXTRA) & (opposed == 0)

@@ -14,7 +14,7 @@ from spacy_arbo_el.mentions.labels import current_ids, gold_positions
 from spacy_arbo_el.mentions.normalization.abbreviations import ExpandAbbreviations
 from spacy_arbo_el.mentions.normalization.text import AmericanSpelling, NormalizerChain, keep
 from spacy_arbo_el.mentions.reader import MentionReader, MentionSettings
-from spacy_arbo_el.mentions.record import MentionBatch, keys_of
+from spacy_arbo_el.mentions.record import MentionBatch, MentionRecord, keys_of
 
 from ..cases import cases
 from ..linker.conftest import build
@@ -141,3 +141,11 @@ def test_kept_mentions_move_with_the_text():
         new, moved = keep(chain, text, offsets, kept)
         for (start, end), (a, b), same in zip(offsets.tolist(), moved.tolist(), kept):
             assert (new[a:b] == text[start:end]) == same
+
+
+@pytest.mark.parametrize(
+    ("before", "begins"),
+    [("", True), (" ", True), ("It rained. ", True), ("«No!» ", False), ("In Boston, ", False)],
+)
+def test_a_mention_begins_a_sentence_behind_a_full_stop_and_nothing_else(before, begins):
+    assert MentionRecord(("a", 0, 5), (), "Halix", before).begins_sentence == begins

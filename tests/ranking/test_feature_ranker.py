@@ -441,3 +441,11 @@ def test_a_name_that_contains_the_mention_could_be_it(mention, name, contains):
     candidates = gather_features(NEIGHBOURS, records_of(mention, "bb"), strings, None, 24)
     features, _ = features_of(candidates, 0, 1)
     assert bool(features["contains"]) == contains
+
+
+@pytest.mark.parametrize(("before", "contains"), [("It rained. ", False), ("We saw ", True)])
+def test_a_capital_at_the_beginning_of_a_sentence_makes_no_proper_name(before, contains):
+    strings = strings_of([["tumor"], ["tumor lysis"], ["y"], ["z"]], [[], [], [], []])
+    records = [replace(record, before=before) for record in records_of("Tumor", "bb")]
+    features, _ = features_of(gather_features(NEIGHBOURS, records, strings, None, 24), 0, 1)
+    assert bool(features["contains"]) == contains
