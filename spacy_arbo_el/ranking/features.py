@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..base.arrays import TopK, first_of_each, take_or
+from ..base.bundled import english_words
 from ..mentions.record import MentionRecord
 from ..names.comparison import EXTRA
 from ..names.string_features import SAME_STRING
@@ -331,17 +332,25 @@ def _contain(
     A proper name may be its beginning, such as "Halix" of "Halix Oil & Gas". Another mention is its
     head: "genetic" is not "genetic marker". It is not even that where the list has the mention
     itself: "consensus" is not "Kozak consensus". The capital at the beginning of a sentence makes
-    no proper name of what the list has: "Tumor".
+    no proper name of words that the list has: "Tumor".
 
     ends, begins, extra, opposed: (m, c), as in ``StringSimilarity``.
     same_string: (m, c) bool, the candidates with the mention as a name.
     """
     in_list = same_string.any(axis=1, keepdims=True)
-    capitals = [(r.normalized[:1].isupper(), r.begins_sentence) for r in records]
-    is_upper, is_first = (
+    words = english_words()
+    capitals = [
+        (
+            record.normalized[:1].isupper(),
+            record.begins_sentence
+            and words.issuperset(record.normalized.lower().split()),
+        )
+        for record in records
+    ]
+    is_upper, is_ordinary = (
         np.array(capitals, dtype=bool).reshape(-1, 2, 1).transpose(1, 0, 2)
     )
-    is_proper = is_upper & ~(is_first & in_list)
+    is_proper = is_upper & ~(is_ordinary & in_list)
     is_part = (ends > 0) | ((begins > 0) & is_proper)
     may_be_part = is_proper | same_string | ~in_list
     return is_part & may_be_part & (extra <= NO_EXTRA) & (opposed == 0)
