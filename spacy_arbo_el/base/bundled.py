@@ -26,3 +26,8 @@ def english_words() -> frozenset[str]:
     return frozenset(
         (Path(resolve_name(BUNDLED)) / "vocab.txt").read_text("utf8").split()
     )
+
+
+def are_english_words(text: str) -> bool:
+    """Return whether all words of a text are such words, in any case."""
+    return english_words().issuperset(text.lower().split())

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from ..base.bundled import english_words
+from ..base.bundled import are_english_words
 from .words import without_qualifier
 
 # Legal forms of companies, which texts leave out: "Alder" for "Alder Ltd". Without full stops and
@@ -53,10 +53,9 @@ def short_names(title: str) -> list[str]:
     beginnings = [
         " ".join(words[:count])
         for count, word in enumerate(words, 1)
-        if count == len(words) or not (word.islower() or word.lower() == word.upper())
+        if count == len(words) or word != word.lower()
     ]
-    known = english_words()
-    return [name for name in beginnings if not known.issuperset(name.lower().split())]
+    return [name for name in beginnings if not are_english_words(name)]
 
 
 def _bare_forms(name: str) -> tuple[list[str], bool]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..base.arrays import TopK, first_of_each, take_or
-from ..base.bundled import english_words
+from ..base.bundled import are_english_words
 from ..mentions.record import MentionRecord
 from ..names.comparison import EXTRA
 from ..names.string_features import SAME_STRING
@@ -338,19 +338,14 @@ def _contain(
     same_string: (m, c) bool, the candidates with the mention as a name.
     """
     in_list = same_string.any(axis=1, keepdims=True)
-    words = english_words()
-    capitals = [
-        (
-            record.normalized[:1].isupper(),
-            record.begins_sentence
-            and words.issuperset(record.normalized.lower().split()),
-        )
+    capitals = [record.normalized[:1].isupper() for record in records]
+    ordinary = [
+        record.begins_sentence and are_english_words(record.normalized)
         for record in records
     ]
-    is_upper, is_ordinary = (
-        np.array(capitals, dtype=bool).reshape(-1, 2, 1).transpose(1, 0, 2)
-    )
-    is_proper = is_upper & ~(is_ordinary & in_list)
+    is_upper = np.array(capitals, dtype=bool)[:, None]
+    is_ordinary = np.array(ordinary, dtype=bool)[:, None] & in_list
+    is_proper = is_upper & ~is_ordinary
     is_part = (ends > 0) | ((begins > 0) & is_proper)
     may_be_part = is_proper | same_string | ~in_list
     return is_part & may_be_part & (extra <= NO_EXTRA) & (opposed == 0)
