@@ -15,11 +15,10 @@ import pytest  # noqa: E402
 import spacy  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
-from spacy_arbo_el import load_pipeline, save_pipeline  # noqa: E402
+from spacy_arbo_el import find_linker, load_pipeline, save_pipeline  # noqa: E402
 from spacy_arbo_el.corpora.docbin import write_docbin  # noqa: E402
 from spacy_arbo_el.encoders.loading import load_pretrained  # noqa: E402
 from spacy_arbo_el.kb.importers import write_entities_jsonl  # noqa: E402
-from spacy_arbo_el.linker import find_linker  # noqa: E402
 
 from .default import default_pipeline  # noqa: E402
 from .linker.conftest import build  # noqa: E402

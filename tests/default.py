@@ -3,7 +3,7 @@
 import spacy
 from spacy.tokens import Doc
 
-from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el import Entity
 
 from .cases import cases
 

@@ -21,14 +21,13 @@ from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 from thinc.api import Adam
 
+from spacy_arbo_el import ArboKB, find_linker
 from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
 from spacy_arbo_el.corpora.convert import convert_corpus
 from spacy_arbo_el.corpora.docbin import read_docs, write_docbin
 from spacy_arbo_el.corpora.docs import to_doc
 from spacy_arbo_el.corpora.read import read, read_ids
-from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import import_into
-from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.linking.component_folder import ComponentFolder
 from spacy_arbo_el.runs.checkpoint import Checkpoint, read_checkpoint
 

@@ -8,12 +8,9 @@ from functools import partial
 
 import pytest
 
-from spacy_arbo_el import load_pipeline, save_pipeline
-from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el import ArboKB, Entity, find_linker, load_pipeline, save_pipeline
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.kb.verification import verify
-from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.linking.component_folder import CHECKSUMS
 from spacy_arbo_el.pipelines import changing_pipeline
 from spacy_arbo_el.storage import folders

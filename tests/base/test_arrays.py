@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_arbo_el import TopK
 from spacy_arbo_el.base.arrays import (
     AppendOnly,
-    TopK,
     concat_tables,
     first_of_each,
     numbered,

@@ -4,13 +4,18 @@ import pytest
 import spacy
 from spacy.vocab import Vocab
 
+from spacy_arbo_el import (
+    ArboKB,
+    Candidate,
+    Entity,
+    Evidence,
+    Link,
+    MentionRecord,
+    NewEntities,
+    NewEntity,
+)
 from spacy_arbo_el.base.display import shortened, shown_probability
-from spacy_arbo_el.discovery.entities import NewEntity, RefusedEntity
-from spacy_arbo_el.discovery.new_entities import NewEntities
-from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.knowledge_base import ArboKB
-from spacy_arbo_el.mentions.annotations import Candidate, Evidence, Link
-from spacy_arbo_el.mentions.record import MentionRecord
+from spacy_arbo_el.discovery.entities import RefusedEntity
 
 BAD = "<script>alert('1')</script>\"&"
 ENTITY = Entity("D1", "Mercury", "the smallest\n planet", ["planet Mercury"], ["STAR"], 2.0)

@@ -5,9 +5,9 @@ import pickle
 import pytest
 from spacy.vocab import Vocab
 
-from spacy_arbo_el import ArboKB
+from spacy_arbo_el import ArboError, ArboKB
 from spacy_arbo_el.base import log as module
-from spacy_arbo_el.base.errors import ArboError, Errors, code_of
+from spacy_arbo_el.base.errors import Errors, code_of
 from spacy_arbo_el.base.log import progress
 
 

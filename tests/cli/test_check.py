@@ -6,11 +6,10 @@ import pytest
 import spacy
 from spacy.tokens import Doc, Span
 
+from spacy_arbo_el import ArboKB, Entity
 from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.kb.duplicates import duplicate_pairs
-from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
-from spacy_arbo_el.kb.knowledge_base import ArboKB
 
 from .. import commands
 from ..linker.world import DEV, ENTITIES, TRAIN, annotated

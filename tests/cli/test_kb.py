@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import spacy
 
-from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el import ArboKB, Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
-from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import build
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.retrieval.index import faiss_index

@@ -9,9 +9,9 @@ import pytest
 import spacy
 from spacy.tokens import DocBin
 
-from spacy_arbo_el import save_pipeline
+from spacy_arbo_el import load_pipeline, save_pipeline
 from spacy_arbo_el.corpora.docbin import write_docbin
-from spacy_arbo_el.pipelines import load_pipeline, pipeline_from_list
+from spacy_arbo_el.pipelines import pipeline_from_list
 from spacy_arbo_el.show import frames
 
 from ..commands import run

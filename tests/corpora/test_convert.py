@@ -7,6 +7,7 @@ from hypothesis import given
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
+from spacy_arbo_el import Entity
 from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
 from spacy_arbo_el.corpora.convert import (
     COUNTED,
@@ -18,7 +19,6 @@ from spacy_arbo_el.corpora.convert import (
 from spacy_arbo_el.corpora.docs import to_doc
 from spacy_arbo_el.corpora.json_documents import Source
 from spacy_arbo_el.corpora.read import docs_in
-from spacy_arbo_el.kb.entity import Entity
 
 from ..cases import cases
 from .strategies import annotated_texts

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Span
 
+from spacy_arbo_el import Link
 from spacy_arbo_el.corpora.annotated import LABEL
 from spacy_arbo_el.corpora.json_documents import JsonlReader
 from spacy_arbo_el.corpora.links import write_links, write_table
 from spacy_arbo_el.corpora.read import known_format_of, read, read_documents, read_ids
 from spacy_arbo_el.kb import loaders
-from spacy_arbo_el.mentions.annotations import Link
 from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans
 from spacy_arbo_el.storage.cells import cell, uncell
 from spacy_arbo_el.storage.files import replacing

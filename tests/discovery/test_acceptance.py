@@ -3,9 +3,8 @@
 import pytest
 import spacy
 
+from spacy_arbo_el import MentionRecord, NewEntity
 from spacy_arbo_el.discovery.acceptance import entity_from
-from spacy_arbo_el.discovery.entities import NewEntity
-from spacy_arbo_el.mentions.record import MentionRecord
 
 from ..linker.conftest import build
 from ..linking.invented import NEW, clusters, docs_of

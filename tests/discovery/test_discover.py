@@ -10,9 +10,9 @@ import pytest
 import spacy
 from spacy.tokens import DocBin
 
-from spacy_arbo_el import edit_pipeline
+from spacy_arbo_el import NewEntity, edit_pipeline
 from spacy_arbo_el.corpora.docbin import write_docbin
-from spacy_arbo_el.discovery.entities import NewEntity, to_html
+from spacy_arbo_el.discovery.entities import to_html
 from spacy_arbo_el.mentions.record import text_fingerprint
 
 from ..commands import output as invoke

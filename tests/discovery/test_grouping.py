@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.base.calibration import Calibration, similarity_at
+from spacy_arbo_el import Calibration, NewEntities
+from spacy_arbo_el.base.calibration import similarity_at
 from spacy_arbo_el.discovery import same_names
 from spacy_arbo_el.discovery.grouping import METHODS, Discovery, group_mentions
 from spacy_arbo_el.discovery.mention_names import MentionNames
-from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.discovery.same_names import Distinct, name_edges
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
 

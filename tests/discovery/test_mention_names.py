@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from spacy_arbo_el import MentionRecord
 from spacy_arbo_el.discovery.mention_names import MentionNames, letters_of
-from spacy_arbo_el.mentions.record import MentionRecord
 
 from ..cases import cases
 

@@ -8,12 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from spacy_arbo_el import MentionRecord, NewEntities, SpanInputs
 from spacy_arbo_el.discovery.decision_log import DecisionLog
 from spacy_arbo_el.discovery.entities import NearestEntity, new_entity_id
-from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.discovery.store import Unlinked
-from spacy_arbo_el.encoders.inputs import SpanInputs
-from spacy_arbo_el.mentions.record import MentionRecord
 
 WIDTH = 4
 

@@ -8,8 +8,8 @@ import numpy as np
 from spacy.util import registry
 from thinc.api import Model
 
+from spacy_arbo_el import SpanInputs
 from spacy_arbo_el.base.arrays import offsets_of
-from spacy_arbo_el.encoders.inputs import SpanInputs
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 import numpy as np
 from hypothesis import strategies as st
 
+from spacy_arbo_el import SpanInputs
 from spacy_arbo_el.base.arrays import offsets_of
-from spacy_arbo_el.encoders.inputs import SpanInputs
 
 # The passage of a span, and its first, last and marker word piece.
 Place = tuple[int, int, int, int]

@@ -12,6 +12,7 @@ from srsly import pickle_dumps, pickle_loads
 from thinc.api import Adam
 from thinc.util import to_numpy
 
+from spacy_arbo_el import SpanInputs
 from spacy_arbo_el.base.arrays import has_vector
 from spacy_arbo_el.encoders.dual import (
     PARALLELISM,
@@ -20,7 +21,6 @@ from spacy_arbo_el.encoders.dual import (
     build_dual_encoder,
     one_thread_after_fork,
 )
-from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.encoders.pooling import ClsPooling
 from spacy_arbo_el.encoders.shim import shim_of
 from spacy_arbo_el.encoders.windows import WindowReader

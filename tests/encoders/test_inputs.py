@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.encoders.inputs import EncodingCache, SpanInputs, assemble, length_batches
+from spacy_arbo_el import SpanInputs
+from spacy_arbo_el.encoders.inputs import EncodingCache, assemble, length_batches
 
 from .strategies import passages_of, passages_of_ids, span_inputs, spans_of, windows_of
 

@@ -6,8 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_arbo_el import SpanInputs
 from spacy_arbo_el.base.devices import on_gpu
-from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.encoders.pooling import (
     ClsPooling,
     FirstLastPooling,

@@ -7,13 +7,12 @@ from hypothesis import strategies as st
 from spacy.tokens import DocBin
 from spacy.training import Example
 
+from spacy_arbo_el import Entity, Link
 from spacy_arbo_el.evaluation import report
 from spacy_arbo_el.evaluation.list_check import check_list
 from spacy_arbo_el.evaluation.outcomes import Outcome
 from spacy_arbo_el.evaluation.reliability import calibration_error, error_of_links
 from spacy_arbo_el.fitting.thresholds import sweep_linking
-from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.mentions.annotations import Link
 
 from ..cases import cases
 from ..commands import run

@@ -5,13 +5,11 @@ import pytest
 import spacy
 from spacy.tokens import Span
 
+from spacy_arbo_el import ArboKB, Entity, Link
 from spacy_arbo_el.evaluation.outcomes import Outcome
 from spacy_arbo_el.evaluation.scorer import score_outcomes
 from spacy_arbo_el.evaluation.seen import Seen, score_by_seen, score_namesakes
 from spacy_arbo_el.evaluation.uncertainty import accuracy_interval, standard_errors
-from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.knowledge_base import ArboKB
-from spacy_arbo_el.mentions.annotations import Link
 
 NLP = spacy.blank("xx")
 

@@ -8,14 +8,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from spacy.training import Example
 
+from spacy_arbo_el import Evidence, Link, find_linker
 from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.corpora.docs import unlinked
 from spacy_arbo_el.evaluation import wrong_links as kinds
 from spacy_arbo_el.evaluation.outcomes import outcomes
 from spacy_arbo_el.evaluation.report import CONFIGURED, inference_outcomes
 from spacy_arbo_el.evaluation.wrong_links import WrongLink, as_csv, summary, wrong_links
-from spacy_arbo_el.linker import find_linker
-from spacy_arbo_el.mentions.annotations import Evidence, Link, annotate
+from spacy_arbo_el.mentions.annotations import annotate
 from spacy_arbo_el.mentions.getters import EntSpans, place_of
 
 from ..cases import cases

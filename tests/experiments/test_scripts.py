@@ -11,16 +11,13 @@ import srsly
 from spacy.tokens import DocBin
 from spacy.util import import_file
 
+from spacy_arbo_el import ArboKB, Entity, find_linker, load_pipeline
 from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.corpora.docs import unlinked
 from spacy_arbo_el.evaluation.outcomes import outcomes
 from spacy_arbo_el.evaluation.report import score_rows
-from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import ImportReport
-from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.verbalizations import Names
-from spacy_arbo_el.linker import find_linker
-from spacy_arbo_el.pipelines import load_pipeline
 
 from ..commands import run, run_script
 from ..contrib.papers.test_cross_encoder import IN_RANKER, with_scorer

@@ -15,16 +15,14 @@ stop at one:
 import pytest
 import spacy
 
+from spacy_arbo_el import ArboKB, Entity, MentionRecord
 from spacy_arbo_el.discovery.mention_names import MentionNames
 from spacy_arbo_el.find.dictionary import Dictionary
 from spacy_arbo_el.find.near_names import NearNames
 from spacy_arbo_el.kb.duplicates import duplicate_pairs
-from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.lookup import same_name
 from spacy_arbo_el.kb.respelling import match_spellings
 from spacy_arbo_el.linking.reach import form_of
-from spacy_arbo_el.mentions.record import MentionRecord
 
 from ..cases import cases
 

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc, Span, SpanGroup
 
+from spacy_arbo_el import ArboKB, Entity
 from spacy_arbo_el.find.dictionary import Dictionary, mark_names
 from spacy_arbo_el.find.near_names import NearNames
-from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans
 from spacy_arbo_el.names.folding import fold
 

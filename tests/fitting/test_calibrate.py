@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_arbo_el.base.arrays import TopK
-from spacy_arbo_el.base.calibration import Calibration, fit_logistic, fit_offset, probability
+from spacy_arbo_el import Calibration, Neighbours, TopK
+from spacy_arbo_el.base.calibration import fit_logistic, fit_offset, probability
 from spacy_arbo_el.fitting.calibrate import (
     divided,
     fit_calibration,
@@ -18,7 +18,6 @@ from spacy_arbo_el.fitting.calibrate import (
 )
 from spacy_arbo_el.mentions.labels import is_gold
 from spacy_arbo_el.ranking.ranking import rank_by_best_evidence
-from spacy_arbo_el.retrieval.neighbours import Neighbours
 
 from ..linker.conftest import build
 from ..linker.world import TRAIN, annotated

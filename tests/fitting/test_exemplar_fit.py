@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from spacy.util import registry
 
+from spacy_arbo_el import find_linker
 from spacy_arbo_el.base.arrays import resized_table
 from spacy_arbo_el.fitting.calibrate import annotated_mentions
 from spacy_arbo_el.fitting.exemplar_fit import fit_beside_exemplars, restored
 from spacy_arbo_el.fitting.held_out import fit_held_out
-from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.ranking import feature_ranker
 from spacy_arbo_el.ranking.ranking import BestEvidence
 

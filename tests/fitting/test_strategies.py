@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import spacy
 
+from spacy_arbo_el import find_linker
 from spacy_arbo_el.base.log import progress
 from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.evaluation.outcomes import Outcome
 from spacy_arbo_el.fitting import strategies
 from spacy_arbo_el.fitting.strategies import FitComparison, FitStrategy, compare_strategies
-from spacy_arbo_el.linker import find_linker
 
 from .. import commands
 from ..linker.conftest import build, build_tiny

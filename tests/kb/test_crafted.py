@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 from spacy.vocab import Vocab
 
-from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el import ArboKB, Entity
 from spacy_arbo_el.kb.folder import database_of_bytes
-from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.store import COLUMNS, checksum
 from spacy_arbo_el.kb.texts import TextRows, file_of
 from spacy_arbo_el.kb.vector_cache import VectorKind

@@ -5,10 +5,9 @@ import json
 import pytest
 from spacy.vocab import Vocab
 
+from spacy_arbo_el import ArboKB, Entity
 from spacy_arbo_el.base.extras import import_pyarrow
-from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.export import write_list
-from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import load_kb
 
 FIRMS = (

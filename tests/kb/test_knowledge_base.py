@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
+from spacy_arbo_el import ArboKB, Entity
 from spacy_arbo_el.kb import lookup
 from spacy_arbo_el.kb.database import Database
-from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.lookup import similar_names, trigrams
 from spacy_arbo_el.kb.store import EntityStore
 from spacy_arbo_el.kb.verbalizations import (

@@ -10,11 +10,10 @@ import pytest
 from spacy.kb import InMemoryLookupKB
 from spacy.vocab import Vocab
 
+from spacy_arbo_el import ArboKB, Entity
 from spacy_arbo_el.contrib.formats.skos import SkosReader
-from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import TableReader, entities_of
 from spacy_arbo_el.kb.importers.common import entities_from
-from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import build, import_into, load_kb
 from spacy_arbo_el.kb.vector_cache import VectorCache
 from spacy_arbo_el.kb.verbalizations import Names

@@ -8,9 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
-from spacy_arbo_el.kb.entity import DEEPEST, Entity
+from spacy_arbo_el import ArboKB, Entity
+from spacy_arbo_el.kb.entity import DEEPEST
 from spacy_arbo_el.kb.importers import EntityJsonlReader, write_entities_jsonl
-from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import load_kb
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.kb.verification import verify

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
+from spacy_arbo_el import ArboKB, Entity
 from spacy_arbo_el.kb import database, folder, store
-from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.texts import file_of
 from spacy_arbo_el.kb.vector_cache import VectorKind
 from spacy_arbo_el.kb.verbalizations import Names

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
+from spacy_arbo_el import ArboKB, Entity
 from spacy_arbo_el.kb import vector_cache, vector_files
-from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.vector_cache import VectorCache, VectorFolder, VectorKind
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.kb.verification import verify

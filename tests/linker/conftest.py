@@ -1,7 +1,7 @@
 import spacy
 from thinc.api import Config
 
-from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el import ArboKB
 
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture
 from .world import ENTITIES, TRAIN, examples

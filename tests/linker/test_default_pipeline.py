@@ -9,7 +9,7 @@ import spacy
 from spacy.tokens import Doc, Span
 
 import spacy_arbo_el
-from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el import Entity
 
 from ..default import MENTIONS, TEXT, links_in, marked
 

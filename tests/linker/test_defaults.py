@@ -7,10 +7,10 @@ import spacy
 from spacy.tokens import Span
 from spacy.training import Example
 
+from spacy_arbo_el import Entity
 from spacy_arbo_el.corpora.docs import unlinked
 from spacy_arbo_el.evaluation.report import linked_outcomes
 from spacy_arbo_el.fitting.calibrate import fit_calibration
-from spacy_arbo_el.kb.entity import Entity
 
 from ..cases import cases
 

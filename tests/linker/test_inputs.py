@@ -8,11 +8,11 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from thinc.api import Adam
 
+from spacy_arbo_el import Entity
 from spacy_arbo_el.base.log import warn_once
 from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.corpora.docs import unlinked
 from spacy_arbo_el.corpora.reader import KBFromCorpus
-from spacy_arbo_el.kb.entity import Entity
 
 from .conftest import build
 from .world import DEV, ENTITIES, TRAIN, annotated, examples, without_links

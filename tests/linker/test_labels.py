@@ -6,9 +6,9 @@ import warnings
 import pytest
 from spacy.tokens import Doc, Span
 
+from spacy_arbo_el import Entity
 from spacy_arbo_el.base.log import warn_once
 from spacy_arbo_el.corpora.docbin import write_docbin
-from spacy_arbo_el.kb.entity import Entity
 
 from ..commands import run
 from .conftest import build

@@ -8,8 +8,7 @@ import pytest
 from spacy.tokens import Span
 from spacy.util import registry
 
-from spacy_arbo_el.base.errors import ArboError
-from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el import ArboError, Entity
 
 from ..cases import cases
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture

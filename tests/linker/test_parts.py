@@ -11,8 +11,7 @@ import spacy
 from spacy.util import registry
 from thinc.api import Adam
 
-from spacy_arbo_el.base.errors import ArboError
-from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el import ArboError, find_linker
 
 from .conftest import build
 from .world import DEV, TRAIN, annotated, examples, without_links

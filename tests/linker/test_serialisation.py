@@ -8,9 +8,8 @@ import spacy
 import torch
 from spacy.tokens import Doc, DocBin, Span
 
-from spacy_arbo_el import find_linker, links_to_dicts
+from spacy_arbo_el import Entity, find_linker, links_to_dicts
 from spacy_arbo_el.base.log import warn_once
-from spacy_arbo_el.kb.entity import Entity
 
 from ..devices import needs_index
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture

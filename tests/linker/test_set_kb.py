@@ -4,8 +4,8 @@ import pytest
 import spacy
 from spacy.kb import InMemoryLookupKB, KnowledgeBase
 
+from spacy_arbo_el import ArboKB
 from spacy_arbo_el.kb.importers import write_entities_jsonl
-from spacy_arbo_el.kb.knowledge_base import ArboKB
 
 from .world import DEV, ENTITIES, annotated
 

@@ -15,7 +15,7 @@ from spacy.util import fix_random_seed, load_config
 from thinc.api import Adam
 from thinc.util import to_numpy
 
-from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el import Entity
 from spacy_arbo_el.ranking.decisions import Independent
 from spacy_arbo_el.training.refresh import CacheRefresh
 

@@ -5,8 +5,8 @@ import warnings
 import pytest
 from spacy.tokens import Doc, Span
 
+from spacy_arbo_el import Entity
 from spacy_arbo_el.base.log import warn_once
-from spacy_arbo_el.kb.entity import Entity
 
 from .conftest import build_bundled as build
 from .world import ENTITIES, TRAIN, annotated, without_links

@@ -10,10 +10,9 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
+from spacy_arbo_el import Entity, Link
 from spacy_arbo_el.corpora.docbin import write_docbin
-from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
-from spacy_arbo_el.mentions.annotations import Link
 
 from ..cases import cases
 

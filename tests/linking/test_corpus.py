@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from spacy.tokens import Span
 
-from spacy_arbo_el.discovery.new_entities import NewEntities
-from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el import Entity, NewEntities
 
 from ..linker.conftest import build, build_bundled
 from ..linker.world import DEV, annotated, without_links

@@ -6,11 +6,10 @@ import pytest
 import spacy
 from spacy.tokens import Span
 
+from spacy_arbo_el import Entity, find_linker, load_pipeline
 from spacy_arbo_el.base.display import shown_probability
 from spacy_arbo_el.corpora.docbin import write_docbin
-from spacy_arbo_el.kb.entity import NIL, Entity
-from spacy_arbo_el.linker import find_linker
-from spacy_arbo_el.pipelines import load_pipeline
+from spacy_arbo_el.kb.entity import NIL
 
 from ..commands import run
 from ..linker.conftest import build

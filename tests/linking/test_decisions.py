@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from spacy_arbo_el.discovery.new_entities import NewEntities
+from spacy_arbo_el import NewEntities
 
 from ..linker.conftest import build
 from .invented import NEW, clusters, docs_of, many

@@ -7,8 +7,8 @@ import spacy
 from spacy.tokens import Span
 from spacy.util import load_model_from_config
 
+from spacy_arbo_el import Entity
 from spacy_arbo_el.encoders.inputs import EncodingCache
-from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linking.feedback import key_of
 
 from ..floats import assert_same_vectors

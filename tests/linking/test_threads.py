@@ -11,11 +11,8 @@ import pytest
 import spacy
 import torch
 
-from spacy_arbo_el.discovery.new_entities import NewEntities
-from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el import ArboKB, Entity, NewEntities, find_linker
 from spacy_arbo_el.kb.store import EntityStore
-from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.mentions.record import text_fingerprint
 
 from ..devices import needs_fork

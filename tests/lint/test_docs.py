@@ -16,13 +16,10 @@ from spacy.util import import_file, load_model_from_config
 from thinc.api import Config
 
 import spacy_arbo_el
-from spacy_arbo_el import ArboLinker, NewEntities
+from spacy_arbo_el import ArboKB, ArboLinker, Entity, Link, NewEntities
 from spacy_arbo_el.base.errors import Errors, Warnings
 from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.config_sources import read_partial
-from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.knowledge_base import ArboKB
-from spacy_arbo_el.mentions.annotations import Link
 
 from ..commands import run
 from ..linker.conftest import build

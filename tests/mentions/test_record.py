@@ -7,14 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
-from spacy_arbo_el.encoders.inputs import SpanInputs
-from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el import ArboKB, Entity, MentionBatch, MentionRecord, SpanInputs
 from spacy_arbo_el.mentions.labels import current_ids, gold_positions
 from spacy_arbo_el.mentions.normalization.abbreviations import ExpandAbbreviations
 from spacy_arbo_el.mentions.normalization.text import AmericanSpelling, NormalizerChain, keep
 from spacy_arbo_el.mentions.reader import MentionReader, MentionSettings
-from spacy_arbo_el.mentions.record import MentionBatch, MentionRecord, keys_of
+from spacy_arbo_el.mentions.record import keys_of
 
 from ..cases import cases
 from ..linker.conftest import build

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import spacy
 
-from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el import Entity, find_linker
 from spacy_arbo_el.ranking.features import COMPARED
 from spacy_arbo_el.ranking.ranker_fit import HIDDEN
 from spacy_arbo_el.ranking.ranker_weights import SIGNS, RankerWeights

@@ -13,12 +13,10 @@ import spacy
 import srsly
 import torch
 
-from spacy_arbo_el import load_pipeline, save_pipeline
-from spacy_arbo_el.discovery.new_entities import NewEntities
-from spacy_arbo_el.encoders.inputs import SpanInputs, check_inputs
+from spacy_arbo_el import NewEntities, SpanInputs, find_linker, load_pipeline, save_pipeline
+from spacy_arbo_el.encoders.inputs import check_inputs
 from spacy_arbo_el.encoders.serialization import TOKENIZER_FILES, load_transformer
 from spacy_arbo_el.encoders.shim import shim_of
-from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.linking.component_folder import CHECKSUMS, FORMAT, VERSION, ComponentFolder
 from spacy_arbo_el.linking.saving import Serializer
 from spacy_arbo_el.storage.files import Checksum, pack_arrays, unpack_arrays

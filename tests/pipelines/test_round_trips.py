@@ -7,8 +7,7 @@ import spacy
 from hypothesis import HealthCheck, example, given, settings
 from thinc.api import Adam
 
-from spacy_arbo_el import load_pipeline, save_pipeline
-from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el import Entity, load_pipeline, save_pipeline
 
 from ..devices import needs_fork
 from ..kb.test_round_trips import ODD, SOME, addable

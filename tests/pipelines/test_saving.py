@@ -10,11 +10,16 @@ import pytest
 import spacy
 from filelock import FileLock, Timeout
 
-from spacy_arbo_el import edit_pipeline, load_pipeline, pipelines, save_pipeline
-from spacy_arbo_el.base.calibration import Calibration
-from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.knowledge_base import ArboKB
-from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el import (
+    ArboKB,
+    Calibration,
+    Entity,
+    edit_pipeline,
+    find_linker,
+    load_pipeline,
+    pipelines,
+    save_pipeline,
+)
 from spacy_arbo_el.pipelines import changing_pipeline
 from spacy_arbo_el.storage.folders import LOCK
 

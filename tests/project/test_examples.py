@@ -11,8 +11,7 @@ from spacy.util import import_file, load_config_from_str
 from thinc.api import Adam
 from thinc.util import to_numpy
 
-from spacy_arbo_el.linker import find_linker
-from spacy_arbo_el.mentions.explanation import Explanation
+from spacy_arbo_el import Explanation, find_linker
 
 from ..cases import cases
 from ..linker.world import DEV, TRAIN, annotated, examples, write_corpus

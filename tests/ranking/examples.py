@@ -2,13 +2,10 @@
 
 import numpy as np
 
-from spacy_arbo_el.base.arrays import TopK
-from spacy_arbo_el.encoders.inputs import SpanInputs
-from spacy_arbo_el.mentions.record import MentionBatch, MentionRecord
+from spacy_arbo_el import MentionBatch, MentionRecord, Neighbours, SpanInputs, TopK
 from spacy_arbo_el.ranking.features import COMPARED, FEATURES
 from spacy_arbo_el.ranking.ranker_weights import SIGNS, RankerWeights
 from spacy_arbo_el.ranking.ranking import RankedMentions, rank_by_best_evidence
-from spacy_arbo_el.retrieval.neighbours import Neighbours
 
 
 def weights_of(presence=None, offset=5.0, coverage=0.5, **weights):

@@ -5,8 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 from spacy.vocab import Vocab
 
-from spacy_arbo_el.encoders.inputs import SpanInputs
-from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el import ArboKB, SpanInputs
 from spacy_arbo_el.ranking.entity_strings import StringIndex
 from spacy_arbo_el.retrieval.exemplars import ExemplarStore
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.mentions.record import MentionRecord
+from spacy_arbo_el import Entity, MentionRecord
 from spacy_arbo_el.mentions.sentences import contexts_around
 from spacy_arbo_el.ranking.contexts import WITHOUT_CONTEXT, Descriptions, fits_of, joined
 from spacy_arbo_el.ranking.features import (

@@ -7,14 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el import graph
-from spacy_arbo_el.base.arrays import TopK
-from spacy_arbo_el.base.calibration import Calibration
+from spacy_arbo_el import Calibration, MentionBatch, Neighbours, TopK, graph
 from spacy_arbo_el.graph.linking import METHODS
-from spacy_arbo_el.mentions.record import MentionBatch
 from spacy_arbo_el.ranking.decisions import Clustering, Independent
 from spacy_arbo_el.ranking.ranking import BestEvidence
-from spacy_arbo_el.retrieval.neighbours import Neighbours
 
 from .examples import decide, neighbours_of, nothing, top_k
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.mentions.record import MentionRecord
+from spacy_arbo_el import Entity, MentionRecord
 from spacy_arbo_el.ranking import entity_strings
 from spacy_arbo_el.ranking.entity_strings import EntityStrings
 

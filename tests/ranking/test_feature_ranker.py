@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from spacy_arbo_el.base.arrays import TopK
-from spacy_arbo_el.base.calibration import Calibration, probability
-from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.mentions.record import MentionBatch, MentionRecord
+from spacy_arbo_el import Calibration, Entity, MentionBatch, MentionRecord, Neighbours, TopK
+from spacy_arbo_el.base.calibration import probability
 from spacy_arbo_el.ranking import ranker_fit
 from spacy_arbo_el.ranking.decisions import Clustering, Independent
 from spacy_arbo_el.ranking.entity_strings import EntityStrings
@@ -34,7 +32,7 @@ from spacy_arbo_el.ranking.ranker_fit import (
 from spacy_arbo_el.ranking.ranker_weights import SIGNS, RankerWeights, sum_of_networks
 from spacy_arbo_el.ranking.ranking import AnnotatedMentions, BestEvidence
 from spacy_arbo_el.ranking.trees import Trees
-from spacy_arbo_el.retrieval.neighbours import AllowedEntities, Neighbours
+from spacy_arbo_el.retrieval.neighbours import AllowedEntities
 from spacy_arbo_el.storage.files import pack_arrays
 
 from .examples import ranked, weights_of

@@ -8,8 +8,8 @@ import pytest
 import spacy
 from spacy.util import registry
 
+from spacy_arbo_el import Entity
 from spacy_arbo_el.fitting.calibrate import annotated_mentions, calibrate_pipeline, install
-from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.ranking.entity_strings import EntityStrings
 from spacy_arbo_el.ranking.feature_ranker import PARTS, PRIME
 from spacy_arbo_el.ranking.features import FEATURES, CandidateFeatures

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.encoders.inputs import SpanInputs
+from spacy_arbo_el import MentionBatch, SpanInputs
 from spacy_arbo_el.kb.vectors import VectorRows
-from spacy_arbo_el.mentions.record import MentionBatch
 from spacy_arbo_el.retrieval import retriever as module
 from spacy_arbo_el.retrieval.index.exact import FlatIndex
 from spacy_arbo_el.retrieval.neighbours import AllowedEntities

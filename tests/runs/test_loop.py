@@ -9,11 +9,9 @@ import spacy
 from spacy.training.initialize import init_nlp
 from spacy.util import registry
 
+from spacy_arbo_el import ArboKB, Entity, find_linker
 from spacy_arbo_el.corpora.docbin import write_docbin
-from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
-from spacy_arbo_el.kb.knowledge_base import ArboKB
-from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.retrieval import datastore
 from spacy_arbo_el.runs import evaluation, loop
 from spacy_arbo_el.runs.checkpoint import CHECKPOINT, Checkpoint, read_checkpoint

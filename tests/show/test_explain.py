@@ -4,11 +4,9 @@ import pytest
 import spacy
 from spacy.tokens import Span
 
-from spacy_arbo_el.base.calibration import Calibration
-from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el import Calibration, Entity, render_evidence
 from spacy_arbo_el.ranking.feature_ranker import FeatureRanker
 from spacy_arbo_el.ranking.features import FEATURES
-from spacy_arbo_el.show.html import render_evidence
 
 from ..commands import run
 from ..linker.conftest import build, build_bundled

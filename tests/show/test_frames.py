@@ -7,10 +7,9 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin, Span
 
-from spacy_arbo_el import candidates_to_dicts, links_to_dicts
+from spacy_arbo_el import candidates_to_dicts, links_to_dicts, render_evidence
 from spacy_arbo_el.corpora.links import doc_record
 from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans, same_tokens
-from spacy_arbo_el.show.html import render_evidence
 
 from ..base.test_display import LINK
 from .test_pages import linked_doc

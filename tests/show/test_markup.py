@@ -8,11 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
 
-from spacy_arbo_el.discovery.entities import NewEntity, RefusedEntity, to_html
-from spacy_arbo_el.mentions.annotations import Evidence, Link, annotate, register_extension
+from spacy_arbo_el import Evidence, Link, MentionRecord, NewEntity, render_evidence, to_displacy
+from spacy_arbo_el.discovery.entities import RefusedEntity, to_html
+from spacy_arbo_el.mentions.annotations import annotate, register_extension
 from spacy_arbo_el.mentions.getters import EntSpans, place_of
-from spacy_arbo_el.mentions.record import MentionRecord
-from spacy_arbo_el.show.html import render_evidence, to_displacy, web_address
+from spacy_arbo_el.show.html import web_address
 
 from ..cases import cases
 

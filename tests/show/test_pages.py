@@ -12,13 +12,20 @@ from hypothesis import strategies as st
 from spacy import displacy
 from spacy.tokens import Doc, Span
 
+from spacy_arbo_el import (
+    Evidence,
+    Explanation,
+    Link,
+    draw_arborescence,
+    render_evidence,
+    to_displacy,
+)
 from spacy_arbo_el.base.pages import page
 from spacy_arbo_el.discovery.entities import to_html
-from spacy_arbo_el.mentions.annotations import Evidence, Link, annotate
-from spacy_arbo_el.mentions.explanation import Explanation
+from spacy_arbo_el.mentions.annotations import annotate
 from spacy_arbo_el.mentions.getters import EntSpans, place_of
-from spacy_arbo_el.show.arborescence import COLUMN, ROW, Node, as_svg, draw_arborescence, forest_of
-from spacy_arbo_el.show.html import direction_of, render_evidence, to_displacy
+from spacy_arbo_el.show.arborescence import COLUMN, ROW, Node, as_svg, forest_of
+from spacy_arbo_el.show.html import direction_of
 
 from ..base.test_display import new_entity
 

@@ -6,13 +6,10 @@ import numpy as np
 import pytest
 from spacy.vocab import Vocab
 
+from spacy_arbo_el import ArboKB, Entity, MentionRecord, SpanInputs
 from spacy_arbo_el.contrib.papers.biocom import InBatchPositives
 from spacy_arbo_el.contrib.papers.moleman import NearestMentionPositives
-from spacy_arbo_el.encoders.inputs import SpanInputs
-from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.verbalizations import Names
-from spacy_arbo_el.mentions.record import MentionRecord
 from spacy_arbo_el.retrieval.exemplars import ExemplarStore
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot
 from spacy_arbo_el.training.cache import EmbeddingCache

@@ -14,7 +14,7 @@ from spacy.training.loop import train as spacy_train
 from spacy.util import registry
 from thinc.api import Adam, Model
 
-from spacy_arbo_el.linker import ArboLinker
+from spacy_arbo_el import ArboLinker
 from spacy_arbo_el.retrieval.similarity import Cosine
 from spacy_arbo_el.runs.loop import train as arbo_train
 from spacy_arbo_el.training.cache import EmbeddingCache

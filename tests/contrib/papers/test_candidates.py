@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from spacy_arbo_el import find_linker
 from spacy_arbo_el.contrib.papers.cross_encoder.candidates import (
     ExemplarDocuments,
     TrainingCandidates,
     neighbours_for_training,
 )
 from spacy_arbo_el.contrib.papers.cross_encoder.reranker import labelled_mentions
-from spacy_arbo_el.linker import find_linker
 
 from ...linker.conftest import build_tiny
 from ...linker.world import docs_of

@@ -9,14 +9,12 @@ import pytest
 import spacy
 from thinc.api import set_dropout_rate
 
-from spacy_arbo_el.base.calibration import Calibration
+from spacy_arbo_el import Calibration, Entity, find_linker
 from spacy_arbo_el.base.log import warn_once
 from spacy_arbo_el.contrib.papers.cross_encoder.cross_encoder import cross_encoder
 from spacy_arbo_el.contrib.papers.cross_encoder.pair_scorer import PairScorer, check_scores
 from spacy_arbo_el.encoders.shim import EncoderShim, shim_of
 from spacy_arbo_el.fitting.calibrate import calibrate_pipeline
-from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.ranking.ranking import BestEvidence, log_odds_by_vectors
 
 from ...encoders.numpy_tower import build_hashed_encoder

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from spacy.vocab import Vocab
 from thinc.api import Adam, fix_random_seed
 
+from spacy_arbo_el import ArboKB, Entity, MentionRecord
 from spacy_arbo_el.contrib.papers.deer import (
     KEPT,
     KeptPairs,
@@ -15,10 +16,7 @@ from spacy_arbo_el.contrib.papers.deer import (
     nearer_than_gold,
     texts_of,
 )
-from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.verbalizations import Names
-from spacy_arbo_el.mentions.record import MentionRecord
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot
 from spacy_arbo_el.training.cache import EmbeddingCache
 from spacy_arbo_el.training.table import GoldTable

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.base.arrays import TopK
-from spacy_arbo_el.base.calibration import Calibration, probability
+from spacy_arbo_el import Calibration, TopK
+from spacy_arbo_el.base.calibration import probability
 from spacy_arbo_el.contrib.papers.exemplar_vote import ExemplarVote
 
 from ...ranking.examples import decide, neighbours_of, nothing

@@ -2,11 +2,10 @@
 
 import pytest
 
+from spacy_arbo_el import SpanInputs, find_linker
 from spacy_arbo_el.contrib.papers.cross_encoder.pair_scorer import PairScorer
 from spacy_arbo_el.encoders.dual import DualEncoder
-from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.fitting.callback import fit_and_score
-from spacy_arbo_el.linker import find_linker
 
 from ...linker.conftest import build_tiny
 from ...linker.world import DEV, TRAIN, examples

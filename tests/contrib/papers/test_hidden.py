@@ -8,14 +8,13 @@ import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_arbo_el import ArboKB, Entity
 from spacy_arbo_el.contrib.papers import hidden as hidden_names
 from spacy_arbo_el.contrib.papers.hidden import BARE, HiddenDev, is_dev, without_names
 from spacy_arbo_el.contrib.papers.silver import scanned, write_chosen
 from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.find.dictionary import Dictionary, key_of
-from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
-from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.names.words import words_of
 
 from ...commands import run

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_arbo_el import Entity
 from spacy_arbo_el.contrib.papers.cross_encoder.pair_inputs import (
     NAMES,
     EntityParts,
@@ -14,7 +15,6 @@ from spacy_arbo_el.contrib.papers.cross_encoder.pair_inputs import (
 from spacy_arbo_el.contrib.papers.passages import document_passages
 from spacy_arbo_el.encoders.windows import mention_windows
 from spacy_arbo_el.encoders.word_pieces import WordPieceTokenizer
-from spacy_arbo_el.kb.entity import Entity
 
 from ...encoders.test_windows import naive_window
 from ...ranking.strings import index_of

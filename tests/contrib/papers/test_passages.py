@@ -5,9 +5,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from spacy_arbo_el import SpanInputs
 from spacy_arbo_el.contrib.papers.passages import build_document_encoder, document_passages
 from spacy_arbo_el.encoders.dual import DualEncoder, build_dual_encoder
-from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.encoders.pooling import ClsPooling, SpanMeanPooling
 from spacy_arbo_el.encoders.windows import mention_windows
 from spacy_arbo_el.encoders.word_pieces import END_PLACE, START_PLACE, WordPieceTokenizer

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from thinc.api import Config
 
+from spacy_arbo_el import find_linker, save_pipeline
 from spacy_arbo_el.contrib.papers.cross_encoder import pair_scorer
 from spacy_arbo_el.contrib.papers.cross_encoder.candidates import TrainingCandidates
 from spacy_arbo_el.contrib.papers.cross_encoder.reranker import (
@@ -24,9 +25,7 @@ from spacy_arbo_el.contrib.papers.cross_encoder.reranker import (
     train_reranker,
 )
 from spacy_arbo_el.corpora.docbin import write_docbin
-from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.mentions.labels import gold_positions
-from spacy_arbo_el.pipelines import save_pipeline
 from spacy_arbo_el.ranking.ranking import BestEvidence
 from spacy_arbo_el.training.trainer import TrainingDiverged
 

@@ -5,12 +5,9 @@ import csv
 import pytest
 import spacy
 
-from spacy_arbo_el import save_pipeline
+from spacy_arbo_el import ArboKB, Entity, find_linker, save_pipeline
 from spacy_arbo_el.contrib.review.differences import Linked, differences
 from spacy_arbo_el.corpora.docbin import write_docbin
-from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.knowledge_base import ArboKB
-from spacy_arbo_el.linker import find_linker
 
 from ... import commands
 from ...linker.conftest import build

@@ -9,10 +9,9 @@ from functools import partial
 
 import pytest
 
-from spacy_arbo_el import load_pipeline, save_pipeline
+from spacy_arbo_el import find_linker, load_pipeline, save_pipeline
 from spacy_arbo_el.contrib.review.decisions.journal import Journal, journal_path
 from spacy_arbo_el.contrib.review.review import Review
-from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.pipelines import changing_pipeline
 
 from ...kills import in_process

@@ -10,9 +10,8 @@ import pytest
 import spacy
 
 import spacy_arbo_el.pipelines
-from spacy_arbo_el import edit_pipeline, load_pipeline
+from spacy_arbo_el import edit_pipeline, find_linker, load_pipeline
 from spacy_arbo_el.contrib.review.commands.new import read_new_entities
-from spacy_arbo_el.linker import find_linker
 
 from ... import commands
 from ...cases import cases

@@ -14,9 +14,9 @@ pytest.importorskip("ray", reason="the extra ray is not installed: pip install '
 import ray  # noqa: E402
 import ray.data  # noqa: E402
 
+from spacy_arbo_el import NewEntities  # noqa: E402
 from spacy_arbo_el.contrib.scale.on_ray import RaySettings, coded_line  # noqa: E402
 from spacy_arbo_el.contrib.scale.runs import link_in_shards  # noqa: E402
-from spacy_arbo_el.discovery.new_entities import NewEntities  # noqa: E402
 
 from ...commands import run  # noqa: E402
 from .conftest import (  # noqa: E402

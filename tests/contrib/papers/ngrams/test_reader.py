@@ -2,6 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_arbo_el import SpanInputs
 from spacy_arbo_el.base.arrays import offsets_of
 from spacy_arbo_el.contrib.papers.ngrams.hashing import BREAK, PLACE
 from spacy_arbo_el.contrib.papers.ngrams.reader import (
@@ -12,7 +13,7 @@ from spacy_arbo_el.contrib.papers.ngrams.reader import (
     entity_fields,
     mention_fields,
 )
-from spacy_arbo_el.encoders.inputs import SpanInputs, check_inputs
+from spacy_arbo_el.encoders.inputs import check_inputs
 
 from . import oracle
 from .test_hashing import CHARACTERS

@@ -5,15 +5,12 @@ import threading
 import pytest
 from starlette.testclient import TestClient
 
-from spacy_arbo_el import load_pipeline, save_pipeline
+from spacy_arbo_el import ArboKB, Entity, find_linker, load_pipeline, save_pipeline
 from spacy_arbo_el.contrib.review.review import Review
 from spacy_arbo_el.contrib.review.serve.app import create_app
 from spacy_arbo_el.contrib.review.serve.following import Following
 from spacy_arbo_el.contrib.review.serve.security import Rules
 from spacy_arbo_el.contrib.review.serve.service import create_service
-from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.knowledge_base import ArboKB
-from spacy_arbo_el.linker import find_linker
 
 from ....linker.conftest import build
 from ....linker.world import ENTITIES

@@ -5,11 +5,9 @@ import warnings
 
 import pytest
 
-from spacy_arbo_el import edit_pipeline, load_pipeline
+from spacy_arbo_el import edit_pipeline, find_linker, load_pipeline, save_pipeline
 from spacy_arbo_el.contrib.review.decisions import journal
 from spacy_arbo_el.contrib.review.decisions.journal import Journal, Recorded, journal_path
-from spacy_arbo_el.linker import find_linker
-from spacy_arbo_el.pipelines import save_pipeline
 
 from ....cases import cases
 from ....commands import run

@@ -10,13 +10,11 @@ from jsonschema import Draft202012Validator
 from spacy.tokens import Doc, Span
 from spacy.util import import_file
 
-from spacy_arbo_el import load_pipeline
+from spacy_arbo_el import Entity, find_linker, load_pipeline
 from spacy_arbo_el.contrib.review.review import Review
 from spacy_arbo_el.contrib.review.serve.app import create_app
 from spacy_arbo_el.contrib.review.serve.cells import Query, _of_cell, candidates
 from spacy_arbo_el.contrib.review.serve.reconciliation import address
-from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.linker import find_linker
 
 from ....cases import cases
 from ....linker.world import ENTITIES

@@ -6,12 +6,11 @@ import threading
 from contextlib import contextmanager
 from html import unescape
 
-from spacy_arbo_el import save_pipeline
+from spacy_arbo_el import find_linker, save_pipeline
 from spacy_arbo_el.contrib.review.links import LinkReview
 from spacy_arbo_el.contrib.review.review import Review
 from spacy_arbo_el.contrib.review.serve.app import create_app
 from spacy_arbo_el.contrib.review.serve.security import Rules
-from spacy_arbo_el.linker import find_linker
 
 from ....linker.conftest import build
 from ....linker.world import annotated, without_links
