@@ -189,6 +189,9 @@ class Errors:
     E047 = Message(
         "{path} has no entity{skipped}. Check the file, its format and the reader's options."
     )
+    E048 = Message(
+        "The entity {id!r} was given itself, where its id is expected. Give the id: entity.id."
+    )
 
     # Saving and loading pipelines: E050 to E079
     E050 = Message(

@@ -69,6 +69,8 @@ class EntityStore:
 
     def position(self, entity_id: str) -> int:
         """Position of an id; -1 without such an entity. Redirects are followed."""
+        if isinstance(entity_id, Entity):
+            raise Errors.E048(id=entity_id.id)
         return int(self.positions_of([entity_id])[0])
 
     def positions_of(self, ids: Sequence[str]) -> np.ndarray:

@@ -22,7 +22,7 @@ from spacy.tokens.underscore import Underscore
 from ..base.display import shortened, shown_probability
 from ..base.errors import Errors
 from ..kb.entity import NIL
-from .getters import Offsets, Place, SpanGetter, find_mentions, place_of
+from .getters import Offsets, Place, SpanGetter, check_doc, find_mentions, place_of
 
 if TYPE_CHECKING:
     from .explanation import Explanation
@@ -291,6 +291,7 @@ def annotate(
     links: By character offsets and labels.
     overwrite: Which existing kb ids are replaced, see ``Overwrite``.
     """
+    check_doc(doc)
     for (start, end), data in _data_by_offsets(links).items():
         # Where spaCy keeps span extensions. Setting them on a Span takes as long as all the rest.
         doc.user_data[("._.", f"{name}_data", start, end)] = data  # type: ignore[index]

@@ -48,7 +48,7 @@ class EntSpans:
         return None
 
     def __call__(self, doc: Doc) -> Iterable[Span]:
-        _check_doc(doc)
+        check_doc(doc)
         return doc.ents
 
 
@@ -69,14 +69,15 @@ class GroupSpans:
     spans_key: str = "sc"
 
     def __call__(self, doc: Doc) -> Iterable[Span]:
-        _check_doc(doc)
+        check_doc(doc)
         if self.spans_key not in doc.spans:
             warn_once(Warnings.W541.format(key=self.spans_key))
             return []
         return doc.spans[self.spans_key]
 
 
-def _check_doc(doc: Doc) -> None:
+def check_doc(doc: Doc) -> None:
+    """Raise ValueError for what is no Doc, such as a text."""
     if not isinstance(doc, Doc):
         raise Errors.E512(value=shortened(repr(doc), 60))
 

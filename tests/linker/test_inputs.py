@@ -233,12 +233,20 @@ def test_links_without_any_text_of_entities(tmp_path):
 
 
 def test_a_text_in_the_place_of_a_doc_or_a_mention_is_one_clear_error(linker):
-    with pytest.raises(ValueError, match="E512.*'text' is no Doc"):
-        linker.fit(["text"])
+    for call in (linker.fit, lambda texts: linker.set_annotations(texts, [{}])):
+        with pytest.raises(ValueError, match="E512.*'text' is no Doc"):
+            call(["text"])
     feedback = linker.feedback
     for call in (feedback.learn, feedback.reject_link, feedback.covered, linker.explain):
         with pytest.raises(ValueError, match="E513.*'text' is no mention"):
             call("text", "Q1")
+
+
+def test_an_entity_in_the_place_of_its_id_is_one_clear_error(nlp, linker):
+    span = nlp("A cat")[1:]
+    for call in (linker.feedback.learn, linker.feedback.reject_link, linker.explain):
+        with pytest.raises(ValueError, match="E048.*'cat' was given itself"):
+            call(span, linker.kb["cat"])
 
 
 def test_a_link_as_a_dict_has_its_mention_and_all_titles():
