@@ -9,7 +9,6 @@ from functools import partial
 import pytest
 
 from spacy_arbo_el import ArboKB, Entity, find_linker, load_pipeline, save_pipeline
-from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.kb.verification import verify
 from spacy_arbo_el.linking.component_folder import CHECKSUMS
 from spacy_arbo_el.pipelines import changing_pipeline
@@ -18,8 +17,8 @@ from spacy_arbo_el.storage.files import remove_abandoned, write_file
 from spacy_arbo_el.storage.folders import LOCK, restore
 
 from .devices import needs_fork
+from .kb.encoding import sync
 from .kb.test_folder import build
-from .kb.test_store import encode
 from .kills import in_process
 from .pipelines.saved import NAME, PARTS, change, contents, load_component
 from .storage.test_io import fill
@@ -100,13 +99,13 @@ def kb(world):
     def write(path):
         kb = ArboKB.for_reading(path)
         kb.add(Entity("new", "new"))
-        kb.encode_missing(Names(), encode, "x")
+        sync(kb)
         kb.to_disk(path)
 
     def read(path):
         assert verify(path) == []
         kb = ArboKB.for_reading(path)
-        assert kb.encode_missing(Names(), encode, "x") == 0
+        assert sync(kb) == 0
         return [entity.to_dict() for entity in kb]
 
     return Writer(
@@ -121,11 +120,11 @@ def encoding(world):
     """Vectors of another encoder, in the folder of a knowledge base."""
 
     def another(path):
-        return ArboKB.for_reading(path).encode_missing(Names(), encode, "another")
+        return sync(ArboKB.for_reading(path), "another")
 
     def read(path):
         assert verify(path) == []
-        assert ArboKB.for_reading(path).encode_missing(Names(), encode, "x") == 0
+        assert sync(ArboKB.for_reading(path)) == 0
         copy = shutil.copytree(path, path.parent / "copy")
         encoded = another(copy)
         shutil.rmtree(copy)

@@ -21,6 +21,7 @@ from spacy_arbo_el.corpora.json_documents import Source
 from spacy_arbo_el.corpora.read import docs_in
 
 from ..cases import cases
+from ..expecting import raises, warns
 from .strategies import annotated_texts
 
 
@@ -58,7 +59,7 @@ def test_every_mention_keeps_its_exact_offsets_also_in_a_file(nlp, text):
 def test_tokenizer_that_changes_the_text_is_an_error():
     nlp = spacy.blank("en")
     nlp.tokenizer = lambda text: Doc(nlp.vocab, words=text.lower().split())
-    with pytest.raises(ValueError, match="changes the text of document 'd1'"):
+    with raises("changes the text of document 'd1'"):
         to_doc(nlp, text_of("A  b"))
 
 
@@ -79,7 +80,7 @@ def test_convert_corpus_selects_mentions_and_counts_them(nlp, write, tmp_path):
     )
     out = tmp_path / "new" / "corpus.spacy"
     options = {"labels": ["X"], "concept_map": {"7": "C1", "C1": "C1"}, "exclude_ids": ["d1"]}
-    with pytest.warns(UserWarning, match=r"1 mentions overlap .* doc.spans\['mentions'\]"):
+    with warns(r"1 mentions overlap .* doc.spans\['mentions'\]"):
         counts = convert_corpus(path, out, format="jsonl", nlp=nlp, **options)
     expected = {**dict.fromkeys(COUNTED, 1), "docs": 2, "mentions": 3, "duplicates": 0}
     assert counts == expected
@@ -90,7 +91,7 @@ def test_convert_corpus_selects_mentions_and_counts_them(nlp, write, tmp_path):
 
 def test_mentions_to_link_that_overlap_longer_ones_are_warned_of(nlp, write):
     path = write_texts(write, ("a b", [(0, 1, "X", "C1"), (0, 3, "X", "C1")]))
-    with pytest.warns(UserWarning, match="W101.* 1 mentions"):
+    with warns("W101.* 1 mentions"):
         (doc,) = docs_in(Source(path), nlp)
     assert [ent.text for ent in doc.ents] == ["a b"]
 
@@ -102,9 +103,9 @@ def test_select_accepts_one_label_as_a_string():
 
 
 def test_an_unknown_format_and_a_corpus_without_documents_are_errors(nlp, write, tmp_path):
-    with pytest.raises(ValueError, match="no format 'conll'.*jsonl.*pubtator"):
+    with raises("no format 'conll'.*jsonl.*pubtator"):
         convert_corpus(write(""), tmp_path / "o.spacy", format="conll", nlp=nlp)
-    with pytest.raises(ValueError, match="no documents to write to .*o.spacy"):
+    with raises("no documents to write to .*o.spacy"):
         convert_corpus(write(""), tmp_path / "o.spacy", format="jsonl", nlp=nlp)
     assert not (tmp_path / "o.spacy").exists()
 

@@ -21,6 +21,7 @@ from spacy_arbo_el.storage.lines import is_text, read_lines
 from spacy_arbo_el.storage.tables import open_table
 
 from ..cases import cases
+from ..expecting import raises, warns
 
 
 def test_read_lines_splits_only_at_line_feeds(write):
@@ -58,9 +59,9 @@ def test_a_lone_surrogate_is_no_text():
 @pytest.mark.parametrize(("name", "content", "kind"), cases("files_of_other_kinds"))
 def test_files_of_other_kinds_are_named(write, name, content, kind):
     path = write(content, name)
-    with pytest.raises(ValueError, match=f"E119.*{kind}"):
+    with raises(f"E119.*{kind}"):
         list(read(path, "jsonl"))
-    with pytest.raises(ValueError, match=f"E119.*{kind}"):
+    with raises(f"E119.*{kind}"):
         loaders.known_format_of(path)
     assert known_format_of(write("# text,x\n", "b.csv")) == "csv"
 
@@ -70,7 +71,7 @@ def test_rows_without_text_are_counted_and_tables_in_utf_16_are_closed(tmp_path)
     path = tmp_path / "a.csv"
     path.write_text('id,text\na,Blue fever.\nb,\nc,"  "\n', "utf-16")
     for _ in range(2):
-        with pytest.warns(UserWarning, match="2 documents without text were left out, .* 'b'"):
+        with warns("2 documents without text were left out, .* 'b'"):
             docs = list(read_documents(path, spacy.blank("en")))
         assert [doc.text for doc in docs] == ["Blue fever."]
 
@@ -84,7 +85,7 @@ def test_missing_values_of_parquet_are_those_of_a_table(tmp_path):
     ]
     table = pytest.importorskip("pyarrow").Table.from_pylist(rows)
     parquet.write_table(table, tmp_path / "a.parquet")
-    with pytest.warns(UserWarning, match="1 documents without text were left out, .* 'b'"):
+    with warns("1 documents without text were left out, .* 'b'"):
         (doc,) = read_documents(tmp_path / "a.parquet", spacy.blank("en"))
     assert [span.text for span in doc.ents] == ["Blue"]
 
@@ -139,5 +140,5 @@ def test_links_in_a_table_are_no_formulas(tmp_path):
 @pytest.mark.parametrize(("format", "text"), [("bioc", "<collection/>"), ("label-studio", "[]")])
 def test_a_packed_file_that_was_cut_off_is_an_error_that_names_it(tmp_path, format, text):
     (tmp_path / "x.gz").write_bytes(gzip.compress(text.encode())[:-9])
-    with pytest.raises(ValueError, match="E100.*x.gz.*cut off"):
+    with raises("E100.*x.gz.*cut off"):
         list(read(tmp_path / "x.gz", format))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from spacy_arbo_el.corpora.offsets import CHARACTERS, READINGS, Given, place, places_in
 from spacy_arbo_el.corpora.read import read
 
+from ..expecting import raises, warns
 from .strategies import TEXTS
 
 EMOJI = "💩 He had blue fever in Port Veil."
@@ -185,7 +186,7 @@ def test_shifted_offsets_are_put_right_by_the_words_and_said(tmp_path, format, t
     mentions = [(text.index(one), text.index(one) + len(one)) for one in MENTIONS]
     path = tmp_path / "in"
     path.write_bytes(WRITERS[format](text, mentions, reading).encode("utf8"))
-    with pytest.warns(UserWarning, match=f"W104.*of 1 documents are {reading}, as"):
+    with warns(f"W104.*of 1 documents are {reading}, as"):
         (document,) = read(path, format)
     assert tuple(text[one.start : one.end] for one in document.mentions) == MENTIONS
 
@@ -195,7 +196,7 @@ def test_words_that_are_elsewhere_are_an_error_with_the_place(write, format):
     content = WRITERS[format]("He had blue fever.", [(7, 17)], CHARACTERS)
     content = content.replace("had blue fever", "had blue itch.")
     problem = r"line \d: .*the mention is 'blue fever', but the text from 7 to 17 is 'blue itch.'"
-    with pytest.raises(ValueError, match=problem):
+    with raises(problem):
         list(read(write(content), format))
 
 
@@ -215,12 +216,12 @@ def test_mentions_within_words_are_counted_where_the_file_lacks_words(
 
 
 def test_mentions_within_words_without_a_better_reading_are_counted_too(write):
-    with pytest.warns(UserWarning, match="W103.* 1 of 1 .*'lue feve' in document"):
+    with warns("W103.* 1 of 1 .*'lue feve' in document"):
         list(read(write(as_doccano("a blue fever", [(3, 11)], CHARACTERS)), "doccano"))
 
 
 def test_an_unknown_reading_and_a_reader_without_the_option_are_refused(write):
-    with pytest.raises(ValueError, match="E751.*utf16-lf.*'utf-16'"):
+    with raises("E751.*utf16-lf.*'utf-16'"):
         list(read(write("{}"), "jsonl", offsets="utf-16"))
-    with pytest.raises(ValueError, match="E043.*id_key"):
+    with raises("E043.*id_key"):
         list(read(write("1|t|A.\n"), "pubtator", id_key="x"))

@@ -15,6 +15,7 @@ from spacy_arbo_el.corpora.json_documents import JsonlReader
 from spacy_arbo_el.corpora.reader import MentionCorpus
 
 from ..cases import cases
+from ..expecting import raises
 from .strategies import annotated_texts
 
 
@@ -100,7 +101,7 @@ def test_empty_documents_are_skipped(nlp, tmp_path):
 
 
 def test_a_path_without_a_corpus_is_an_error(nlp, tmp_path):
-    with pytest.raises(ValueError, match="has no path. Set it in the config"):
+    with raises("has no path. Set it in the config"):
         MentionCorpus(None)
     with pytest.raises(FileNotFoundError, match=r"dev\.spacy does not exist. Convert"):
         list(MentionCorpus(tmp_path / "dev.spacy")(nlp))
@@ -120,7 +121,7 @@ def test_documents_are_read_in_the_order_written_and_failures_keep_them(tmp_path
         yield nlp.make_doc("one")
         raise ValueError("no more")
 
-    with pytest.raises(ValueError, match="no more"):
+    with raises("no more"):
         write_parts(failing(), tmp_path / name, part_size=1)
     assert [doc.text for doc in read_docs(tmp_path / name, nlp.vocab)] == texts
 
@@ -147,7 +148,7 @@ def test_split_ids_uses_only_the_given_separators():
 
 @pytest.mark.parametrize(("start", "end"), [(-1, 2), (2, 2), (2, 1), (0, 6)])
 def test_mention_outside_the_text_is_an_error(start, end):
-    with pytest.raises(ValueError, match=rf"'d7'.*from {start} to {end}.*5 characters"):
+    with raises(rf"'d7'.*from {start} to {end}.*5 characters"):
         AnnotatedText("d7", "12345", (AnnotatedMention(start, end, "X"),))
 
 

@@ -26,6 +26,7 @@ from spacy_arbo_el.encoders.shim import shim_of
 from spacy_arbo_el.encoders.windows import WindowReader
 
 from ..devices import needs_fork
+from ..expecting import raises
 from ..floats import assert_same_vectors
 from ..threads import forked
 from ..tiny import dual_encoder
@@ -77,7 +78,7 @@ def test_texts_are_read_in_blocks(encoder, monkeypatch):
 
 def test_is_ready_needs_the_weights_of_both_towers(hashed, tiny):
     encoder = DualEncoder(build_dual_encoder(build_hashed_encoder()))
-    with pytest.raises(ValueError, match="'linker' has an encoder.*no weights yet"):
+    with raises("'linker' has an encoder.*no weights yet"):
         encoder.require_ready("linker")
     encoder.model.initialize()
     encoder.require_ready("linker")
@@ -181,7 +182,7 @@ def test_training_takes_unreadable_spans(tiny):
 def test_vectors_that_are_not_finite_are_refused(hashed, value):
     inputs = hashed.read_mentions(["flu"], np.array([0]), np.array([[0, 3]]))
     hashed.model.get_ref("mention").get_param("E")[:] = value
-    with pytest.raises(ValueError, match="1 of 1 vectors contain NaN"):
+    with raises("1 of 1 vectors contain NaN"):
         hashed.encode_mentions(inputs)
 
 

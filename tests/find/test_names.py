@@ -18,6 +18,7 @@ from spacy_arbo_el.names.folding import fold
 
 from ..cases import cases
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture
+from ..expecting import raises, warns
 
 NAMES = [
     *("heart attack", "acute myeloid leukemia", "myeloid leukemia", "Sjögren's syndrome", "AIDS"),
@@ -181,7 +182,7 @@ def test_processes_have_the_linker_of_the_pipeline(nlp):
 def test_a_linker_must_follow():
     nlp = spacy.blank("en")
     nlp.add_pipe("arbo_names")
-    with pytest.raises(ValueError, match="E511.*arbo_linker.*comes after"):
+    with raises("E511.*arbo_linker.*comes after"):
         nlp("text")
 
 
@@ -258,12 +259,12 @@ def test_a_linker_that_was_renamed_is_found():
     nlp.rename_pipe("arbo_linker", "el")
     assert names_in(nlp) == ["blue fever"]
     add_linker(nlp, {}, "other", extension="other")
-    with pytest.raises(ValueError, match="E511"):
+    with raises("E511"):
         names_in(nlp)
 
 
 def test_names_without_a_knowledge_base_are_warned_of():
-    with pytest.warns(UserWarning, match="W548.*'arbo_linker' is empty"):
+    with warns("W548.*'arbo_linker' is empty"):
         assert names_in(names_and_linker({})) == []
 
 
@@ -325,7 +326,7 @@ def test_forms_are_a_setting():
     near, exact = (names_and_linker(entities, forms=forms) for forms in ("near", "exact"))
     assert names_in(exact, "fevers blue") == []
     assert names_in(near, "fevers blue") == ["fevers blue"]
-    with pytest.raises(ValueError, match=r"arbo_names\.forms.*'near', 'exact'"):
+    with raises(r"arbo_names\.forms.*'near', 'exact'"):
         names_and_linker(entities, forms="fuzzy")
 
 

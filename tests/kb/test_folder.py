@@ -21,14 +21,15 @@ from spacy_arbo_el.kb.vector_cache import VectorKind
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.kb.verification import verify
 
+from ..expecting import raises
 from ..kills import in_process
 from ..threads import forked
-from .test_store import encode
+from .encoding import encode, sync
 
 
 def build(path, count=30, encoder="x"):
     kb = ArboKB(Vocab(), [Entity(f"e{i}", f"name {i}", "about", ("alias",)) for i in range(count)])
-    kb.encode_missing(Names(), encode, encoder)
+    sync(kb, encoder)
     kb.to_disk(path)
     return path
 
@@ -70,7 +71,7 @@ def same_after_encoding(path):
         kb = ArboKB.for_reading(path)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            encoded = kb.encode_missing(Names(), encode, "x")
+            encoded = sync(kb)
         for entity in kb:
             np.testing.assert_array_equal(kb.get_vector(entity.id), encode([(entity.title, "")])[0])
     return encoded == 0
@@ -123,7 +124,7 @@ def test_flipped_bits_are_detected(tmp_path, name, edited, attacks):
         with ArboKB.open(path) as kb:
             kb.add(Entity("new", "new"))
             kb.redirect({"old": "e3"})
-            kb.encode_missing(Names(), encode, "x")
+            sync(kb)
     shutil.copytree(path, tmp_path / "whole")
     whole, entities = tables(path), readable(path)
     data = (path / name).read_bytes()
@@ -151,7 +152,7 @@ def test_a_changed_row_of_an_entity_is_detected(tmp_path):
     path = build(tmp_path / "kb")
     with ArboKB.open(path) as kb:
         kb.database.rows("UPDATE entity SET title = 'other' WHERE id = 'e7'")
-        with pytest.raises(ValueError, match="'e7'.*damaged.*--verify"):
+        with raises("'e7'.*damaged.*--verify"):
             kb.get("e7")
         assert kb.get("e8").title == "name 8"
     assert any("'e7'" in problem for problem in verify(path))
@@ -169,7 +170,7 @@ def edit(kb, number):
     elif kind == 2 and some in kb:
         kb.remove(some)
     elif kind == 3:
-        kb.encode_missing(Names(), encode, "xy"[number % 2])
+        sync(kb, "xy"[number % 2])
     elif kind == 4 and some in kb and "e1" in kb and kb.get(some).id != kb.get("e1").id:
         kb.merge(some, "e1")
 
@@ -209,12 +210,12 @@ def test_a_writer_killed_at_any_point_of_an_edit(tmp_path, attacks):
             number, between = number + 1, between + 1
             assert state(reader) == state(model)
     with ArboKB.open(path) as kb:
-        kb.encode_missing(Names(), encode, "x"), kb.encode_missing(Names(), encode, "y")
+        sync(kb), sync(kb, "y")
     assert verify(path) == [], "the next writer removes what was left"
     assert number >= wanted, "edits were made, and some were killed at their end"
     assert between, "edits were made, and some were killed at their end"
     reader = ArboKB.for_reading(path)
-    reader.encode_missing(Names(), encode, "x"), model.encode_missing(Names(), encode, "x")
+    sync(reader), sync(model)
     for entity in reader:
         np.testing.assert_array_equal(reader.get_vector(entity.id), model.get_vector(entity.id))
 
@@ -228,7 +229,7 @@ def fill(path, limit, what):
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     if what == "encode":
         # What has no room is kept in memory.
-        kb.encode_missing(Names(), lambda texts: np.ones((len(texts), 9000), np.float32), "another")
+        sync(kb, "another", lambda texts: np.ones((len(texts), 9000), np.float32))
         return kb.get_vector("e1").tolist() == [1] * 9000
     with pytest.raises(OSError):
         kb.to_disk(path) if what == "save" else kb.add(many)
@@ -257,7 +258,7 @@ def test_folders_without_a_knowledge_base_are_refused(tmp_path):
     assert "is a file, not the folder" in refused(tmp_path / "file")
     (tmp_path / "kb").mkdir()
     assert "entities.sqlite" in refused(tmp_path / "kb")
-    with pytest.raises(ValueError, match="the bytes given"):
+    with raises("the bytes given"):
         ArboKB(Vocab()).from_bytes(b"nonsense")
 
 
@@ -265,11 +266,11 @@ def test_a_folder_without_texts_opens_after_a_change_of_encoder(tmp_path):
     build(tmp_path / "kb", 2)
     with ArboKB.open(tmp_path / "kb") as kb:
         kb.remove(["e0", "e1"])
-        assert kb.encode_missing(Names(), encode, "y") == 0
+        assert sync(kb, "y") == 0
     assert verify(tmp_path / "kb") == []
     with ArboKB.open(tmp_path / "kb") as kb:
         kb.add(Entity("new", "new"))
-        assert kb.encode_missing(Names(), encode, "y") == 1
+        assert sync(kb, "y") == 1
     assert verify(tmp_path / "kb") == []
     assert (ArboKB.for_reading(tmp_path / "kb").rows.owners >= 0).sum() == 1
 
@@ -280,21 +281,21 @@ def test_create_and_to_disk_never_touch_a_folder_of_something_else(tmp_path):
     (home / "thesis.txt").write_text("all of it")
     (home / "entities.sqlite").write_text("mine")
     for writing in (ArboKB.create, ArboKB(Vocab()).to_disk):
-        with pytest.raises(ValueError, match="E030.*thesis.txt"):
+        with raises("E030.*thesis.txt"):
             writing(home)
     assert sorted(path.name for path in home.iterdir()) == ["entities.sqlite", "thesis.txt"]
 
 
 def test_create_replaces_a_knowledge_base_only_when_told_to(tmp_path):
     path = build(tmp_path / "kb")
-    with pytest.raises(ValueError, match="E034.*already.*ArboKB.open.*overwrite=True"):
+    with raises("E034.*already.*ArboKB.open.*overwrite=True"):
         ArboKB.create(path)
     assert len(ArboKB.for_reading(path)) == 30
     with ArboKB.create(path, overwrite=True) as kb:
         assert len(kb) == 0
-        with pytest.raises(ValueError, match="being edited by another program"):
+        with raises("being edited by another program"):
             ArboKB.create(path, overwrite=True)
-        with pytest.raises(ValueError, match="being edited by another program"):
+        with raises("being edited by another program"):
             ArboKB(Vocab()).to_disk(path)
     (tmp_path / "empty").mkdir()
     ArboKB.create(tmp_path / "empty").close()

@@ -25,6 +25,8 @@ from spacy_arbo_el.kb.verbalizations import (
 from spacy_arbo_el.names.spellings import all_spellings, folded, without_accents
 
 from ..cases import cases
+from ..expecting import raises
+from .encoding import sync
 
 
 class Encoder:
@@ -60,12 +62,12 @@ def texts_of_rows(kb):
 
 def test_only_new_texts_are_encoded(kb):
     encoder = Encoder()
-    assert kb.encode_missing(Names(), encoder, "x") == 4, "a shared name is encoded once"
-    assert kb.encode_missing(Names(), encoder, "x") == 0
+    assert sync(kb, "x", encoder) == 4, "a shared name is encoded once"
+    assert sync(kb, "x", encoder) == 0
     before = kb.get_vector("c").copy()
     kb.add(Entity("d", "fever", aliases=["flu"]))
     kb.update(Entity("b", "chill", aliases=["Cold"]))
-    assert kb.encode_missing(Names(), encoder, "x") == 2
+    assert sync(kb, "x", encoder) == 2
     assert encoder.texts[4:] == [("chill", ""), ("fever", "")]
     np.testing.assert_array_equal(kb.get_vector("c"), before)
     vectors = {}
@@ -73,15 +75,15 @@ def test_only_new_texts_are_encoded(kb):
         vectors.setdefault(text, set()).add(tuple(kb.rows.array()[row]))
     assert all(len(of_text) == 1 for of_text in vectors.values()), "equal texts have equal vectors"
     kb.remove("a")
-    assert kb.encode_missing(Names(), encoder, "x") == 0
+    assert sync(kb, "x", encoder) == 0
     assert "common cold" not in [title for title, _ in texts_of_rows(kb).values()]
-    assert kb.encode_missing(Names(), encoder, "another encoder") == 4
+    assert sync(kb, "another encoder", encoder) == 4
     assert len(kb.rows) == 5, "rows of removed texts are dropped"
     assert len(texts_of_rows(kb)) == 5, "rows of removed texts are dropped"
 
 
 def test_distinct_texts_and_entities_refer_to_each_other(kb):
-    kb.encode_missing(Names(), Encoder(), "x")
+    sync(kb, "x", Encoder())
     distinct = kb.vectors.distinct_texts(Names())
     for position in range(len(kb)):
         start, end = distinct.entity_offsets[position : position + 2]
@@ -119,9 +121,9 @@ def test_parts_end_at_the_next_punctuation(kb):
 
 
 def test_entities_are_read_again_for_another_verbalization_alone(kb):
-    kb.encode_missing(Names(), Encoder(), "x")
+    sync(kb, "x", Encoder())
     with patch.object(EntityStore, "at_all") as reading:
-        assert kb.encode_missing(Names(), Encoder(), "x") == 0
+        assert sync(kb, "x", Encoder()) == 0
         assert not reading.called
     read = []
 
@@ -134,7 +136,7 @@ def test_entities_are_read_again_for_another_verbalization_alone(kb):
     assert kb.encode_missing(watched, Encoder(), "x") == 0
     assert len(read) == 3
     assert kb.encode_missing(Names(types=True), Encoder(), "x") == 2, "two have a type"
-    assert kb.encode_missing(Names(), Encoder(), "x") == 0, "the vectors of other texts stay"
+    assert sync(kb, "x", Encoder()) == 0, "the vectors of other texts stay"
 
 
 def test_the_identity_of_a_verbalization_is_its_repr_and_is_saved(kb, tmp_path):
@@ -144,9 +146,7 @@ def test_the_identity_of_a_verbalization_is_its_repr_and_is_saved(kb, tmp_path):
     with patch.object(EntityStore, "at_all") as reading:
         assert again.encode_missing(Names(types=True), Encoder(), "x") == 0
         assert not reading.called
-    assert again.encode_missing(Names(), Encoder(), "x") == 1, (
-        "one entity has a type, and shares a name"
-    )
+    assert sync(again, "x", Encoder()) == 1, "one entity has a type, and shares a name"
     assert verbalization_identity(lambda entity: [(entity.id, "")]) == "", (
         "unknown for a plain function"
     )
@@ -154,7 +154,7 @@ def test_the_identity_of_a_verbalization_is_its_repr_and_is_saved(kb, tmp_path):
 
 
 def test_methods_of_spacys_knowledge_bases(kb):
-    kb.encode_missing(Names(), Encoder(), "x")
+    sync(kb, "x", Encoder())
     doc = spacy.blank("xx")("a COLD day")
     candidates = kb.get_candidates(doc[1:2])
     assert [c.entity_ for c in candidates] == ["a", "b"]
@@ -176,7 +176,7 @@ def test_methods_of_spacys_knowledge_bases(kb):
     with pytest.raises(KeyError, match="no entity 'z'"):
         kb.get_vector("z")
     kb.add(Entity("z", "new"))
-    with pytest.raises(ValueError, match="never encoded.*linker.refresh"):
+    with raises("never encoded.*linker.refresh"):
         kb.get_vector("z")
     (candidate,) = kb.get_alias_candidates("new")
     assert candidate.entity_ == "z"
@@ -185,8 +185,8 @@ def test_methods_of_spacys_knowledge_bases(kb):
 
 @pytest.mark.parametrize("bad", [np.zeros((1, 3)), np.zeros(4), np.full((4, 3), np.nan)])
 def test_invalid_vectors_are_refused_and_change_nothing(kb, bad):
-    with pytest.raises(ValueError, match="shape|NaN"):
-        kb.encode_missing(Names(), lambda texts: bad, "x")
+    with raises("shape|NaN"):
+        sync(kb, "x", lambda texts: bad)
     assert len(kb.rows) == 0
     assert not kb.in_sync
 
@@ -196,7 +196,7 @@ def test_a_later_format_version_is_refused(kb, tmp_path):
     database = Database(tmp_path / "kb" / "entities.sqlite")
     database.set(version=9)
     database.close()
-    with pytest.raises(ValueError, match="format version 9 .*Upgrade"):
+    with raises("format version 9 .*Upgrade"):
         ArboKB(spacy.blank("xx").vocab).from_disk(tmp_path / "kb")
 
 

@@ -12,8 +12,10 @@ from spacy_arbo_el import ArboKB, Entity
 from spacy_arbo_el.kb.entity import DEEPEST
 from spacy_arbo_el.kb.importers import EntityJsonlReader, write_entities_jsonl
 from spacy_arbo_el.kb.loaders import load_kb
-from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.kb.verification import verify
+
+from ..expecting import raises
+from .encoding import sync
 
 # The first ones are what the bundled encoder can't read.
 ODD = [
@@ -74,7 +76,7 @@ def test_entities_come_back_from_folders_bytes_and_jsonl(
     kb, added = addable(entities, dtype)
     assert list(kb) == added
     if is_encoded:
-        kb.encode_missing(Names(), encode, "x")
+        sync(kb, "x", encode)
     kb.to_disk(folder / "kb")
     assert verify(folder / "kb") == []
     write_entities_jsonl(kb, folder / "kb.jsonl")
@@ -86,16 +88,16 @@ def test_entities_come_back_from_folders_bytes_and_jsonl(
         assert np.array_equal(again.rows.array(), kb.rows.array())
         if is_encoded:
             assert again.fingerprint in ("x", "x" if len(kb.rows) else "")
-            assert again.encode_missing(Names(), encode, "x") == 0
+            assert sync(again, "x", encode) == 0
 
 
 def test_a_meta_that_could_not_be_read_is_not_written(tmp_path):
     deep = []
     for _ in range(DEEPEST):
         deep = [deep]
-    with pytest.raises(ValueError, match="E039.*nested"):
+    with raises("E039.*nested"):
         ArboKB(Vocab(), [Entity("a", meta={"k": deep})])
-    with pytest.raises(ValueError, match="E039"):
+    with raises("E039"):
         write_entities_jsonl([Entity("a", meta={"k": float("inf")})], tmp_path / "kb.jsonl")
     assert not (tmp_path / "kb.jsonl").exists()
 

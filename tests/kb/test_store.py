@@ -22,6 +22,8 @@ from spacy_arbo_el.retrieval.index.faiss_index import FaissIndex
 from spacy_arbo_el.retrieval.similarity import Dot
 
 from ..devices import needs_index
+from ..expecting import raises, warns
+from .encoding import encode, sync
 
 WORDS = st.text(st.sampled_from("abß Éx'\"%_"), max_size=6)
 IDS = st.sampled_from([f"e{i}" for i in range(6)])
@@ -53,11 +55,6 @@ def small_batches():
     """Edits of a few entities are several batches."""
     with patch.object(store, "BATCH", 3):
         yield
-
-
-def encode(texts):
-    """Vectors that depend only on the text."""
-    return np.array([[len(a), sum(map(ord, a)) % 97, len(b)] for a, b in texts], np.float32)
 
 
 class Oracle:
@@ -116,7 +113,7 @@ class Oracle:
 
 def apply(kb, edit, *values):
     if edit == "sync":
-        kb.encode_missing(Names(), encode, "x")
+        sync(kb)
         return True
     try:
         getattr(kb, edit)(*values)
@@ -151,7 +148,7 @@ def check(kb, oracle):
 
 
 def check_vectors(kb):
-    kb.encode_missing(Names(), encode, "x")
+    sync(kb)
     owners, vectors = kb.rows.owners, kb.rows.array()
     for position, entity in kb.entities.items():
         expected = encode(Names()(entity))
@@ -197,25 +194,25 @@ def test_one_writer_at_a_time_and_readers_reload_its_changes(tmp_path):
     ArboKB(Vocab(), [Entity("a", "A")]).to_disk(tmp_path / "kb")
     reader = ArboKB.for_reading(tmp_path / "kb")
     with ArboKB.open(tmp_path / "kb") as writer:
-        with pytest.raises(ValueError, match="being edited by another program"):
+        with raises("being edited by another program"):
             ArboKB.open(tmp_path / "kb")
         writer.add(Entity("b", "B"))
-        writer.encode_missing(Names(), encode, "x")
+        sync(writer)
         before = reader.entities
         assert reader.reload_if_changed()
         assert len(reader) == 2
         assert len(before) == 1, "another thread may be reading the earlier state"
-        assert reader.encode_missing(Names(), encode, "x") == 0
+        assert sync(reader) == 0
         assert len(reader.rows) == 2
         assert not reader.reload_if_changed()
-        writer.encode_missing(Names(), encode, "another encoder")
+        sync(writer, "another encoder")
         assert not reader.reload_if_changed()
         assert reader.fingerprint == "x"
-        assert reader.encode_missing(Names(), encode, "another encoder") == 0
-        assert reader.encode_missing(Names(), encode, "x") == 0
+        assert sync(reader, "another encoder") == 0
+        assert sync(reader) == 0
         writer.add(Entity("c", "C"))
         assert reader.reload_if_changed()
-        assert reader.encode_missing(Names(), encode, "x") == 1
+        assert sync(reader) == 1
     with ArboKB.open(tmp_path / "kb") as writer:
         assert len(writer) == 3
     files = [path.name for path in (tmp_path / "kb").iterdir()]
@@ -233,13 +230,13 @@ def test_a_folder_that_was_away_or_replaced_is_followed(tmp_path, change):
     kb, elsewhere = tmp_path / "kb", tmp_path / "elsewhere"
     ArboKB(Vocab(), [Entity("a", "A")]).to_disk(kb)
     reader = ArboKB.for_reading(kb)
-    assert reader.encode_missing(Names(), encode, "x") == 1
+    assert sync(reader) == 1
     if change == "replaced":
         ArboKB(Vocab(), [Entity("a", "Z")]).to_disk(kb)
     else:
         moved = kb if change == "away" else kb / "entities.sqlite"
         moved.rename(elsewhere)
-        with pytest.warns(UserWarning, match="W505"):
+        with warns("W505"):
             assert not reader.reload_if_changed()
         assert "a" in reader
         elsewhere.rename(moved)
@@ -247,7 +244,7 @@ def test_a_folder_that_was_away_or_replaced_is_followed(tmp_path, change):
         writer.add(Entity("b", "B"))
     assert reader.reload_if_changed()
     assert list(reader) == [Entity("a", "Z" if change == "replaced" else "A"), Entity("b", "B")]
-    reader.encode_missing(Names(), encode, "x")
+    sync(reader)
     check_vectors(reader)
 
 
@@ -277,30 +274,30 @@ def test_redirects_of_other_ids():
     assert kb.redirect({"old": "a", "older": "old"}) == 2
     assert kb.get("older").id == "a"
     assert "old" in kb
-    with pytest.raises(ValueError, match="'b' can't lead to 'a': 'b' is an entity itself"):
+    with raises("'b' can't lead to 'a': 'b' is an entity itself"):
         kb.redirect({"c": "a", "b": "a"})
-    with pytest.raises(ValueError, match="'c' can't lead to 'z': there is no such entity"):
+    with raises("'c' can't lead to 'z': there is no such entity"):
         kb.redirect({"c": "z"})
-    with pytest.raises(ValueError, match="'old' leads to 'a'"):
+    with raises("'old' leads to 'a'"):
         kb.add(Entity("old"))
-    with pytest.raises(ValueError, match="both belong to entity 'a'"):
+    with raises("both belong to entity 'a'"):
         kb.merge("old", "a")
     assert "c" not in kb
 
 
 def test_vectors_of_wrong_width_or_range_are_refused():
     kb = ArboKB(Vocab(), [Entity("a", "A")], dtype="float16")
-    with pytest.raises(ValueError, match="don't fit into float16"):
-        kb.encode_missing(Names(), lambda texts: np.full((len(texts), 2), 1e6), "x")
+    with raises("don't fit into float16"):
+        sync(kb, "x", lambda texts: np.full((len(texts), 2), 1e6))
     assert not kb.in_sync
     assert not len(kb.rows)
-    kb.encode_missing(Names(), lambda texts: np.ones((len(texts), 2)), "x")
+    sync(kb, "x", lambda texts: np.ones((len(texts), 2)))
     kb.add(Entity("b", "B"))
-    with pytest.raises(ValueError, match="3 wide, but those of the knowledge base are 2 wide"):
-        kb.encode_missing(Names(), lambda texts: np.ones((len(texts), 3)), "x")
-    with pytest.raises(ValueError, match="dtype must be one of 'float32', 'float16', not 'int8'"):
+    with raises("3 wide, but those of the knowledge base are 2 wide"):
+        sync(kb, "x", lambda texts: np.ones((len(texts), 3)))
+    with raises("dtype must be one of 'float32', 'float16', not 'int8'"):
         ArboKB(Vocab(), dtype="int8")
-    with pytest.raises(ValueError, match="frequency of entity 'a'"):
+    with raises("frequency of entity 'a'"):
         Entity("a", frequency=-1)
 
 
@@ -318,12 +315,12 @@ def test_part_of_a_transaction_fails_without_the_rest(tmp_path):
                 kb.add(failing_stream())
             with pytest.raises(KeyError, match="no entity 'z'"):
                 kb.remove(["a", "z"])
-            with pytest.raises(ValueError, match="occurs twice"):
+            with raises("occurs twice"):
                 kb.add([*(Entity(f"n{i}") for i in range(10)), Entity("a")])
             kb.add(Entity("b", "B"))
         assert [entity.id for entity in kb] == ["a", "b"]
-        with pytest.raises(ValueError, match="can't be part of a transaction"), kb.transaction():
-            kb.encode_missing(Names(), encode, "x")
+        with raises("can't be part of a transaction"), kb.transaction():
+            sync(kb)
         with pytest.raises(RuntimeError), kb.transaction():
             kb.add(Entity("c", "C"))
             raise RuntimeError
@@ -348,19 +345,19 @@ def test_removing_an_entity_with_an_id_that_leads_to_it(monkeypatch):
 def test_what_a_reader_saves_is_consistent(tmp_path, monkeypatch, copied):
     monkeypatch.setattr(database, "IN_MEMORY", 1 << 26 if copied else 0)
     kb = ArboKB(Vocab(), [Entity("a", "A")])
-    kb.encode_missing(Names(), encode, "x")
+    sync(kb)
     kb.to_disk(tmp_path / "kb")
     reader = ArboKB.for_reading(tmp_path / "kb")
     with ArboKB.open(tmp_path / "kb") as writer:
         writer.add(Entity("b", "B"))
-        writer.encode_missing(Names(), encode, "x")
+        sync(writer)
         # A reader with its own copy saves the old state, one without saves the new state.
         reader.to_disk(tmp_path / "saved")
         again = ArboKB(Vocab()).from_bytes(reader.to_bytes())
         assert verify(tmp_path / "saved") == []
         assert len(again) == 1 + (not copied)
         assert len(ArboKB.for_reading(tmp_path / "saved")) == len(again)
-    assert reader.encode_missing(Names(), encode, "x") == 0
+    assert sync(reader) == 0
     assert ("b" in reader) == (not copied)
     np.testing.assert_array_equal(reader.get_vector("a"), encode([("A", "")])[0])
     # A reader whose entities are edited does not reload any more; an edit that fails is none.
@@ -383,7 +380,7 @@ def test_what_a_reader_saves_is_consistent(tmp_path, monkeypatch, copied):
 def test_edits_of_a_closed_knowledge_base_are_an_error(tmp_path):
     kb = ArboKB.create(tmp_path / "kb")
     kb.close()
-    with pytest.raises(ValueError, match="was closed"):
+    with raises("was closed"):
         kb.add(Entity("a", "A"))
     kb = ArboKB(Vocab(), [Entity("a", "A")])
     with pytest.raises(FileNotFoundError):
@@ -405,21 +402,21 @@ def test_a_stored_index_is_not_used_for_other_rows(tmp_path):
 
     with ArboKB.create(tmp_path / "kb") as writer:
         writer.add(Entity(f"e{i}", str(i)) for i in range(600))
-        writer.encode_missing(Names(), by_number, "x")
+        sync(writer, "x", by_number)
         keep_index(writer)
         reader = ArboKB.for_reading(tmp_path / "kb")
         assert reader.vectors.index.about["rows"] == 600
         writer.remove([f"e{i}" for i in range(300)])
-        writer.encode_missing(Names(), by_number, "y")
+        sync(writer, "y", by_number)
         assert reader.reload_if_changed()
-        assert reader.encode_missing(Names(), by_number, "y") == 0
+        assert sync(reader, "y", by_number) == 0
         assert reader.vectors.index is None
         assert (reader.rows.owners >= 0).sum() == 300
         keep_index(writer)
         again = ArboKB.for_reading(tmp_path / "kb")
-        assert again.encode_missing(Names(), by_number, "x") == 0
+        assert sync(again, "x", by_number) == 0
         assert again.vectors.index is None
-        assert again.encode_missing(Names(), by_number, "y") == 0
+        assert sync(again, "y", by_number) == 0
         assert again.vectors.index.about["rows"] == 300
         assert len(again.rows) == 300
 
@@ -429,7 +426,7 @@ def test_a_reader_whose_index_was_replaced_saves_without_it(tmp_path):
     rng = np.random.default_rng(0)
     with ArboKB.create(tmp_path / "kb") as writer:
         writer.add(Entity(f"e{i}", str(i)) for i in range(300))
-        writer.encode_missing(Names(), lambda texts: rng.standard_normal((len(texts), 8)), "x")
+        sync(writer, "x", lambda texts: rng.standard_normal((len(texts), 8)))
         keep_index(writer)
         reader = ArboKB.for_reading(tmp_path / "kb")
         reader.to_disk(tmp_path / "with")

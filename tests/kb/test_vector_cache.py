@@ -19,8 +19,8 @@ from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.kb.verification import verify
 
 from ..threads import forked, run_in_threads, wait_until
+from .encoding import encode, sync
 from .test_folder import build
-from .test_store import encode
 
 KIND = VectorKind("encoder")
 
@@ -120,8 +120,8 @@ def test_a_folder_keeps_the_encoders_that_were_used_last(tmp_path):
     path = build(tmp_path / "kb")
     for number in range(6):
         kb = ArboKB.for_reading(path)
-        assert kb.encode_missing(Names(), encode, f"encoder {number}") > 0
-        assert kb.encode_missing(Names(), encode, "encoder 0") == 0, "it is in use"
+        assert sync(kb, f"encoder {number}") > 0
+        assert sync(kb, "encoder 0") == 0, "it is in use"
         next_tick(tmp_path / "clock")
     kept = ArboKB.for_reading(path).vectors.encoders()
     assert len(kept) == 4
@@ -171,7 +171,7 @@ def cache_folder(tmp_path, monkeypatch):
 def count(source, fingerprint="x"):
     """How many texts a new program encodes."""
     kb = source if isinstance(source, ArboKB) else ArboKB(Vocab(), source)
-    return kb.encode_missing(Names(), encode, fingerprint)
+    return sync(kb, fingerprint)
 
 
 def test_lists_of_many_names_have_their_vectors_in_the_users_cache(cache_folder, monkeypatch):
@@ -189,7 +189,7 @@ def test_a_folder_that_cannot_be_written_has_vectors_in_the_users_cache(
     with monkeypatch.context() as patched:
         patched.setenv("ARBO_CACHE", "")
         kb = ArboKB(Vocab(), MANY)
-        kb.encode_missing(Names(), encode, "its own")
+        sync(kb, "its own")
         kb.to_disk(tmp_path / "kb")
     is_writable = property(lambda folder: folder.path == cache_folder)
     monkeypatch.setattr(VectorFolder, "is_writable", is_writable)
@@ -212,9 +212,7 @@ def test_the_users_cache_is_bounded(tmp_path, cache_folder, monkeypatch):
     assert sum(path.stat().st_size for path in cache_folder.iterdir()) < vector_files.CACHE_BYTES
     monkeypatch.setattr(vector_files, "CACHE_BYTES", size // 2)
     kb = ArboKB(Vocab(), MANY)
-    assert kb.encode_missing(Names(), encode, "d") == len(MANY), (
-        "what has no room is kept in memory"
-    )
+    assert sync(kb, "d") == len(MANY), "what has no room is kept in memory"
     np.testing.assert_array_equal(kb.get_vector("e3"), encode([("name 3", "")])[0])
 
 
@@ -223,10 +221,10 @@ def test_an_encoder_in_training_leaves_no_vectors(tmp_path):
     files = sorted(file.name for file in path.iterdir())
     kb = ArboKB.for_reading(path)
     for step in range(3):
-        assert kb.encode_missing(Names(), encode, f"step {step}", persist=False) > 0
-        assert kb.encode_missing(Names(), encode, f"step {step}", persist=False) == 0
+        assert sync(kb, f"step {step}", persist=False) > 0
+        assert sync(kb, f"step {step}", persist=False) == 0
     assert sorted(file.name for file in path.iterdir()) == files
-    assert kb.encode_missing(Names(), encode, "x") == 0
+    assert sync(kb) == 0
 
 
 def test_programs_that_start_together_encode_each_text_once_for_each_encoder(tmp_path):
@@ -243,7 +241,7 @@ def test_programs_that_start_together_encode_each_text_once_for_each_encoder(tmp
 
         with patch("spacy_arbo_el.kb.texts.CHUNK", 10):
             kb = ArboKB.for_reading(tmp_path / "kb")
-            kb.encode_missing(Names(), slow, fingerprint)
+            sync(kb, fingerprint, slow)
         expected = encode([text for entity in kb for text in Names()(entity)])
         return np.array_equal(kb.rows.array(), expected)
 
@@ -268,14 +266,14 @@ def test_a_forked_process_puts_vectors_where_its_parent_has_put_some(tmp_path):
 def test_a_folder_that_is_replaced_keeps_the_vectors_of_all_encoders(tmp_path):
     path = build(tmp_path / "kb", 20)
     other = ArboKB.for_reading(path)
-    other.encode_missing(Names(), encode, "other")
+    sync(other, "other")
     kb = ArboKB.for_reading(path)
     kb.add(Entity("new", "new"))
-    assert kb.encode_missing(Names(), encode, "x") == 1
+    assert sync(kb) == 1
     kb.to_disk(path)
     again = ArboKB.for_reading(path)
-    assert again.encode_missing(Names(), encode, "other") == 1
-    assert again.encode_missing(Names(), encode, "x") == 0
+    assert sync(again, "other") == 1
+    assert sync(again) == 0
     assert verify(path) == []
     np.testing.assert_array_equal(other.get_vector("e3"), encode([("name 3", "")])[0])
 
@@ -284,9 +282,9 @@ def test_a_folder_that_is_replaced_keeps_the_vectors_of_all_encoders(tmp_path):
 def test_a_replacement_while_names_are_encoded_leaves_no_row_without_a_vector(tmp_path, times):
     """The vectors that were found before are encoded again, not taken for zeros."""
     path, other = build(tmp_path / "kb", 6), build(tmp_path / "other", 2)
-    ArboKB.for_reading(other).encode_missing(Names(), encode, "x")
+    sync(ArboKB.for_reading(other))
     kb = ArboKB.for_reading(path)
-    kb.encode_missing(Names(), encode, "x")
+    sync(kb)
     kb.add(Entity("new", "new"))
 
     passes = []
@@ -300,7 +298,7 @@ def test_a_replacement_while_names_are_encoded_leaves_no_row_without_a_vector(tm
                 shutil.copy(file, path)
         return encode(texts)
 
-    assert kb.encode_missing(Names(), replaced, "x") > 1
+    assert sync(kb, "x", replaced) > 1
     expected = encode([text for entity in kb for text in Names()(entity)])
     np.testing.assert_array_equal(kb.rows.array(), expected)
     assert np.abs(kb.rows.array()).sum(axis=1).all()

@@ -14,6 +14,7 @@ from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.corpora.docs import unlinked
 from spacy_arbo_el.corpora.reader import KBFromCorpus
 
+from ..expecting import no_warnings, raises, warns
 from .conftest import build
 from .world import DEV, ENTITIES, TRAIN, annotated, examples, without_links
 
@@ -43,7 +44,7 @@ def test_unknown_gold_ids_in_training_data():
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         build()
-    with pytest.warns(UserWarning, match="2 gold ids.*unknown-1, unknown-2"):
+    with warns("2 gold ids.*unknown-1, unknown-2"):
         nlp = build(train=strange)
     linker = nlp.get_pipe("arbo_linker")
     losses = linker.update(examples(nlp, strange), sgd=nlp.create_optimizer())
@@ -56,13 +57,13 @@ def test_unknown_gold_ids_in_training_data():
     "curves", [{"entity": [0.0, 1.0]}, {"entity": [1.0]}, {"nonsense": [1.0, 0.0]}]
 )
 def test_unusable_calibration(curves):
-    with pytest.raises(ValueError, match="calibration"):
+    with raises("calibration"):
         build(calibration=curves)
 
 
 def test_extension_name_that_is_taken():
     Span.set_extension("taken", default=1)
-    with pytest.raises(ValueError, match="extension 'taken'"):
+    with raises("extension 'taken'"):
         build(extension="taken")
     assert Span.get_extension("taken")[0] == 1
 
@@ -78,17 +79,16 @@ def test_a_corpus_without_gold_ids_is_refused():
     nlp = build()
     data = examples(nlp, DEV[:2])
     without = [Example(eg.predicted, unlinked(eg.reference)) for eg in data]
-    with pytest.raises(ValueError, match="E508.*No mention of the training corpus has a gold id"):
+    with raises("E508.*No mention of the training corpus has a gold id"):
         nlp.initialize(lambda: without)
 
 
 def test_two_linkers_with_one_extension_are_named():
     nlp = spacy.blank("xx")
     nlp.add_pipe("arbo_linker", name="first")
-    with pytest.warns(UserWarning, match=r"W544.*'first' and 'second' both write to span._.arbo"):
+    with warns(r"W544.*'first' and 'second' both write to span._.arbo"):
         nlp.add_pipe("arbo_linker", name="second")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with no_warnings():
         nlp.add_pipe("arbo_linker", name="third", config={"extension": "other"})
 
 
@@ -96,10 +96,9 @@ def test_an_empty_knowledge_base_is_said_once():
     nlp = build([])
     warn_once.cache_clear()
     doc = without_links(annotated(nlp, DEV[0]))
-    with pytest.warns(UserWarning, match="W545.*'arbo_linker' is empty"):
+    with warns("W545.*'arbo_linker' is empty"):
         nlp(doc.copy())
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with no_warnings():
         nlp(doc.copy())
         nlp(nlp.make_doc("No mention here."))
 
@@ -171,12 +170,11 @@ def test_a_missing_span_group_is_warned_of_once():
     warn_once.cache_clear()
     getter = {"@misc": "spacy-arbo-el.GroupSpans.v1", "spans_key": "genes"}
     nlp = build(key="genes", mentions={"getter": getter})
-    with pytest.warns(UserWarning, match="no group doc.spans.'genes'.*spans_key") as caught:
+    with warns("no group doc.spans.'genes'.*spans_key") as caught:
         docs = list(nlp.pipe(["Boats travel up the Amazon.", "Nothing.", ""]))
     assert len(caught) == 1
     assert not any(doc.ents for doc in docs)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with no_warnings():
         doc = nlp.make_doc("Nothing.")
         doc.spans["genes"] = []
         warn_once.cache_clear()
@@ -234,18 +232,18 @@ def test_links_without_any_text_of_entities(tmp_path):
 
 def test_a_text_in_the_place_of_a_doc_or_a_mention_is_one_clear_error(linker):
     for call in (linker.fit, lambda texts: linker.set_annotations(texts, [{}])):
-        with pytest.raises(ValueError, match="E512.*'text' is no Doc"):
+        with raises("E512.*'text' is no Doc"):
             call(["text"])
     feedback = linker.feedback
     for call in (feedback.learn, feedback.reject_link, feedback.covered, linker.explain):
-        with pytest.raises(ValueError, match="E513.*'text' is no mention"):
+        with raises("E513.*'text' is no mention"):
             call("text", "Q1")
 
 
 def test_an_entity_in_the_place_of_its_id_is_one_clear_error(nlp, linker):
     span = nlp("A cat")[1:]
     for call in (linker.feedback.learn, linker.feedback.reject_link, linker.explain):
-        with pytest.raises(ValueError, match="E048.*'cat' was given itself"):
+        with raises("E048.*'cat' was given itself"):
             call(span, linker.kb["cat"])
 
 

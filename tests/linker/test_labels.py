@@ -1,7 +1,6 @@
 """Which labels are linked: values are left out, unless the knowledge base has such a type."""
 
 import json
-import warnings
 
 import pytest
 from spacy.tokens import Doc, Span
@@ -11,6 +10,7 @@ from spacy_arbo_el.base.log import warn_once
 from spacy_arbo_el.corpora.docbin import write_docbin
 
 from ..commands import run
+from ..expecting import no_warnings, warns
 from .conftest import build
 
 ENTITIES = [Entity("D1", "1990", types=["YEAR"]), Entity("O1", "Ottoline", types=["ORG"])]
@@ -68,10 +68,9 @@ def test_values_are_linked_where_the_knowledge_base_has_such_a_type():
 def test_what_is_left_out_is_said_once_with_its_count():
     warn_once.cache_clear()
     nlp = pipeline()
-    with pytest.warns(UserWarning, match="W543.*2 mentions.*CARDINAL, DATE.*labels_discard"):
+    with warns("W543.*2 mentions.*CARDINAL, DATE.*labels_discard"):
         linked(nlp)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with no_warnings():
         linked(nlp)
         linked(pipeline(labels=["ORG"]))
 
@@ -86,8 +85,7 @@ def test_labels_and_sizes_on_the_command_line(tmp_path):
     nlp.to_disk(tmp_path / "model")
     write_docbin([document(nlp), document(nlp)], tmp_path / "c.spacy")
     place, out = (tmp_path / "model", tmp_path / "c.spacy"), tmp_path / "out.jsonl"
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with no_warnings():
         output = run("link", *place, "--output", out)
         assert "4 mentions with the labels" in output
         assert "DATE (2)" in output

@@ -12,6 +12,7 @@ from spacy_arbo_el import ArboError, Entity
 
 from ..cases import cases
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture
+from ..expecting import raises
 from .conftest import build
 from .world import DEV, ENTITIES, TRAIN, annotated, without_links
 
@@ -54,16 +55,16 @@ def test_settings_of_another_type_or_out_of_range_are_refused_with_their_name(pa
 def test_thresholds_that_are_no_probabilities_are_refused(hashed, threshold):
     linker = hashed.get_pipe("arbo_linker")
     doc = annotated(hashed, DEV[0])
-    with pytest.raises(ValueError, match="E402.*between 0 and 1"):
+    with raises("E402.*between 0 and 1"):
         linker.threshold = threshold
     if not isinstance(threshold, float):
         return
-    with pytest.raises(ValueError, match="between 0 and 1"):
+    with raises("between 0 and 1"):
         linker.corpus.discover([doc], threshold=threshold)
-    with pytest.raises(ValueError, match="between 0 and 1"):
+    with raises("between 0 and 1"):
         list(linker.corpus.link_stream(lambda: [doc], threshold=threshold))
     # JSON has no NaN and no infinity: spaCy refuses them in a config.
-    with pytest.raises(ValueError, match="between 0 and 1|non-serializable"):
+    with raises("between 0 and 1|non-serializable"):
         build(**TOWER, threshold=threshold)
 
 

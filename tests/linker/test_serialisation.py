@@ -13,6 +13,7 @@ from spacy_arbo_el.base.log import warn_once
 
 from ..devices import needs_index
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture
+from ..expecting import raises, warns
 from .conftest import build, build_tiny
 from .world import ENTITIES, TRAIN, annotated, links_of, unlinked_docs, without_links
 
@@ -99,7 +100,7 @@ def test_a_second_linker_links_what_the_first_left_nil(key):
         assert [span.kb_id_ for span in spans] == ["P1", "planet", "NIL"]
         rows = links_to_dicts([doc], get_spans=linker.mentions.getter)
         assert [row["title"] for row in rows] == ["Port Veil", "Mercury", ""], "of either linker"
-    with pytest.raises(ValueError, match="overwrite must be one of True, False, 'nil'"):
+    with raises("overwrite must be one of True, False, 'nil'"):
         build(overwrite="NIL")
 
 
@@ -141,7 +142,7 @@ def test_match_types_restricts_candidates():
     assert linked(nlp, TEXT, "COMPANY").kb_id_ == "shop"
     assert set(candidates(nlp, TEXT, "COMPANY")) == {"shop", "maker", "car"}
     warn_once.cache_clear()
-    with pytest.warns(UserWarning, match="W547.*'THING'.*COMPANY"):
+    with warns("W547.*'THING'.*COMPANY"):
         assert linked(nlp, TEXT, "THING").kb_id_ == "NIL", "no entity has that type"
     linker.kb.add(Entity("any", "Amazon basin"))
     assert candidates(nlp, TEXT, "THING") == ["any"], "no type is every type"
@@ -176,7 +177,7 @@ def test_an_approximate_index_is_saved_with_the_pipeline(tmp_path):
     kb.remove("new")
     assert "new" not in candidates(again, "A [zorblat|new] appeared.")
     file.write_bytes(b"x" * file.stat().st_size)
-    with pytest.warns(UserWarning, match=rf"W504.*{file.name}.*checksum"):
+    with warns(rf"W504.*{file.name}.*checksum"):
         again = spacy.load(tmp_path / "model")
     assert candidates(again, TEXT)[:5] == expected
 

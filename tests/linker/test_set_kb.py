@@ -7,6 +7,7 @@ from spacy.kb import InMemoryLookupKB, KnowledgeBase
 from spacy_arbo_el import ArboKB
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 
+from ..expecting import raises
 from .world import DEV, ENTITIES, annotated
 
 
@@ -55,7 +56,7 @@ def test_spacys_own_knowledge_base_keeps_its_priors(linker, tmp_path, kind):
     assert found == {"planet": 0.875, "metal": 0.125}
     assert linker.kb["metal"].names == ["quicksilver", "Mercury"]
     theirs.to_disk(tmp_path / "kb")
-    with pytest.raises(ValueError, match="E040.*linker.set_kb"):
+    with raises("E040.*linker.set_kb"):
         linker.set_kb(tmp_path / "kb")
 
 
@@ -65,7 +66,7 @@ def test_the_folder_of_a_pipeline_says_which_folder_inside_to_use(linker, tmp_pa
     linker.to_disk(tmp_path / "nlp" / "arbo_linker")
     inner = tmp_path / "nlp" / "arbo_linker" / "kb"
     for path in (tmp_path / "nlp", tmp_path / "nlp" / "arbo_linker"):
-        with pytest.raises(ValueError, match="E029") as error:
+        with raises("E029") as error:
             linker.set_kb(path)
         assert str(inner) in str(error.value)
     linker.set_kb(inner)
@@ -85,7 +86,7 @@ def test_the_folder_of_a_pipeline_says_which_folder_inside_to_use(linker, tmp_pa
     ],
 )
 def test_what_no_knowledge_base_can_be_made_of(linker, source):
-    with pytest.raises(ValueError, match="E50[23]"):
+    with raises("E50[23]"):
         linker.set_kb(source)
 
 

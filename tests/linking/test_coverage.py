@@ -12,6 +12,7 @@ from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.kb.entity import NIL
 
 from ..commands import run
+from ..expecting import raises
 from ..linker.conftest import build
 from ..ranking.examples import weights_of
 
@@ -115,11 +116,11 @@ def test_documents_texts_and_files_give_the_same_estimate(nlp, linker, tmp_path)
 
 
 def test_what_can_not_be_estimated_is_refused(nlp, linker):
-    with pytest.raises(ValueError, match="29 mentions.*at least 30"):
+    with raises("29 mentions.*at least 30"):
         linker.estimate_coverage(documents(nlp, 29, 0))
     assert linker.coverage is None
     plain = build(ENTITIES, train=[])
-    with pytest.raises(ValueError, match="BestEvidence"):
+    with raises("BestEvidence"):
         find_linker(plain).estimate_coverage(documents(plain, 40, 0))
 
 
@@ -136,7 +137,7 @@ def test_command_estimates_and_saves_coverage(nlp, tmp_path):
 
 @pytest.mark.parametrize("value", [0, 1, 1.5, "half", True, {}, {"A": 0.0}, [0.5]])
 def test_coverage_is_a_share(nlp, value):
-    with pytest.raises(ValueError, match="coverage"):
+    with raises("coverage"):
         find_linker(nlp).coverage = value
 
 

@@ -9,6 +9,7 @@ from spacy.util import load_model_from_config
 from spacy_arbo_el.linking.thresholds import LabelThresholds, check_threshold, threshold_for
 
 from ..cases import cases
+from ..expecting import raises
 
 ENTITIES = [
     {"id": "fever", "title": "blue fever", "types": ["DISEASE"]},
@@ -79,7 +80,7 @@ def test_a_correction_is_certain_enough_for_all_labels():
 
 @pytest.mark.parametrize("value", [{"PLACE": 0.3}, {}, {"*": 2}, {"*": None}, {"*": "0.3"}])
 def test_tables_are_checked(value):
-    with pytest.raises(ValueError, match="E40[27]"):
+    with raises("E40[27]"):
         check_threshold(value)
 
 
@@ -117,5 +118,5 @@ def test_a_correction_leads_to_no_other_entity():
 
 
 def test_entities_of_a_call_must_be_known(nlp):
-    with pytest.raises(ValueError, match="E408.*'nowhere'"):
+    with raises("E408.*'nowhere'"):
         nlp.get_pipe("arbo_linker").link([], entities=["town", "nowhere"])

@@ -22,6 +22,7 @@ from spacy_arbo_el.linking.saving import Serializer
 from spacy_arbo_el.storage.files import Checksum, pack_arrays, unpack_arrays
 
 from ..cases import cases
+from ..expecting import raises, warns
 from ..linker.world import DEV, annotated, without_links
 from .saved import NAME, PARTS, change, contents, load_component, tiny_pipeline
 
@@ -58,7 +59,7 @@ def refused(world, folder):
     """Function that checks that the folder is refused, by a pattern of the message."""
 
     def refused(match=r"\[arbo-E"):
-        with pytest.raises(ValueError, match=match) as error:
+        with raises(match) as error:
             load_component(folder, world[1])
         return str(error.value)
 
@@ -109,13 +110,13 @@ def test_flipped_bits_and_cut_files_of_spacy_are_named(path, name):
         flipped = bytearray(data)
         flipped[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
         (path / name).write_bytes(flipped)
-        with pytest.raises(ValueError, match=f"E061.*{name} is not as save_pipeline wrote it"):
+        with raises(f"E061.*{name} is not as save_pipeline wrote it"):
             load_pipeline(path)
     (path / name).write_bytes(data[:-1])
-    with pytest.raises(ValueError, match="E061"):
+    with raises("E061"):
         load_pipeline(path)
     (path / name).unlink()
-    with pytest.raises(ValueError, match="E061"):
+    with raises("E061"):
         load_pipeline(path)
 
 
@@ -127,14 +128,14 @@ def test_all_files_of_spacy_have_a_checksum(world):
 
 def test_checksums_of_spacys_files_that_are_damaged_are_named(path):
     (path / NAME / CHECKSUMS).write_bytes(b"{}")
-    with pytest.raises(ValueError, match=f"E052.*{CHECKSUMS} is damaged"):
+    with raises(f"E052.*{CHECKSUMS} is damaged"):
         load_pipeline(path)
 
 
 def test_an_edited_config_is_kept_by_saving_again(path):
     config = path / "config.cfg"
     config.write_text(config.read_text("utf8").replace("batch_size = 1000", "batch_size = 7"))
-    with pytest.raises(ValueError, match=r"E061.*config.cfg.*spacy.load"):
+    with raises(r"E061.*config.cfg.*spacy.load"):
         load_pipeline(path)
     save_pipeline(spacy.load(path), path)
     assert load_pipeline(path).batch_size == 7
@@ -373,7 +374,7 @@ def test_new_entities_that_would_crash_the_process(world, name, values):
     message = unpacked(find_linker(world[1]).new_entities.to_bytes())
     assert message["arrays"][name].shape == (len(values),)
     message["arrays"][name] = np.array(values)
-    with pytest.raises(ValueError, match="E708"):
+    with raises("E708"):
         NewEntities.from_bytes(packed(message, "new_entities"))
 
 
@@ -424,7 +425,7 @@ def test_corrections_of_mentions_that_are_not_stored_are_left_out(world, folder)
     items = srsly.msgpack_loads((folder / "corrections").read_bytes())
     orphan = [["0123456789abcdef", 0, 3, "THING"], "planet", [], None]
     put(folder, "corrections", srsly.msgpack_dumps([*items, orphan]))
-    with pytest.warns(UserWarning, match="W515"):
+    with warns("W515"):
         linker = load_component(folder, world[1])
     assert contents(linker) == world[2]
     use(linker, world[1])

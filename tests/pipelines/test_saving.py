@@ -24,6 +24,7 @@ from spacy_arbo_el.pipelines import changing_pipeline
 from spacy_arbo_el.storage.folders import LOCK
 
 from ..commands import run
+from ..expecting import raises, warns
 from ..linker.world import DEV, annotated, without_links
 from ..threads import forked
 from .saved import NAME, change, contents
@@ -140,9 +141,9 @@ def test_settings_of_a_linker_sourced_from_another_pipeline(own_tiny, tmp_path):
 
 def test_save_pipeline_leaves_other_folders_alone(own_tiny, model, tmp_path):
     (model / "notes.txt").write_text("mine")
-    with pytest.raises(ValueError, match="notes.txt"):
+    with raises("notes.txt"):
         save_pipeline(own_tiny, model)
-    with pytest.raises(ValueError, match="notes.txt"), edit_pipeline(model):
+    with raises("notes.txt"), edit_pipeline(model):
         pass
     assert (model / "notes.txt").read_text() == "mine"
 
@@ -173,7 +174,7 @@ def test_a_component_saved_over_itself_keeps_what_was_excluded(own_tiny, model):
 def test_a_part_that_was_never_saved_is_named(own_tiny, tmp_path):
     linker = find_linker(own_tiny)
     linker.to_disk(tmp_path / "part", exclude=["exemplars", "kb"])
-    with pytest.raises(ValueError, match="E053.*without 'exemplars'.*exclude"):
+    with raises("E053.*without 'exemplars'.*exclude"):
         linker.from_disk(tmp_path / "part")
     linker.from_disk(tmp_path / "part", exclude=["exemplars", "kb"])
 
@@ -209,7 +210,7 @@ def test_threads_of_one_program_keep_each_other_out(model):
             pass
 
     with changing_pipeline(model), ThreadPoolExecutor(1) as pool:
-        with pytest.raises(ValueError, match="E050"):
+        with raises("E050"):
             pool.submit(edit).result()
         # A thread may take it again.
         with changing_pipeline(model):
@@ -231,7 +232,7 @@ def test_a_link_that_leads_elsewhere_meanwhile_is_not_followed(model, tmp_path):
 
 def test_a_folder_that_took_the_place_of_the_locked_one_is_not_replaced(model, tmp_path):
     new = shutil.copytree(model, tmp_path / "new")
-    with pytest.raises(ValueError, match="E044"), edit_pipeline(model) as nlp:
+    with raises("E044"), edit_pipeline(model) as nlp:
         find_linker(nlp).threshold = 0.1
         model.rename(tmp_path / "away")
         new.rename(model)
@@ -251,15 +252,15 @@ def test_the_lock_holds_over_the_replacement(own_tiny, model):
 def test_a_knowledge_base_that_is_being_edited_is_not_replaced(own_tiny, model):
     kb = ArboKB.open(model / NAME / "kb")
     try:
-        with pytest.raises(ValueError, match="being edited"):
+        with raises("being edited"):
             save_pipeline(own_tiny, model)
-        with pytest.raises(ValueError, match="being edited"), edit_pipeline(model):
+        with raises("being edited"), edit_pipeline(model):
             pass
-        with pytest.raises(ValueError, match="being edited"):
+        with raises("being edited"):
             own_tiny.to_disk(model)
     finally:
         kb.close()
-    with changing_pipeline(model), pytest.raises(ValueError, match="being edited"):
+    with changing_pipeline(model), raises("being edited"):
         ArboKB.open(model / NAME / "kb")
     save_pipeline(own_tiny, model)
 
@@ -271,7 +272,7 @@ def test_a_pipeline_whose_own_knowledge_base_is_open_for_writing(model):
         linker.set_kb(lambda vocab: kb)
         kb.add(Entity("x", "X-ray"))
         linker.threshold = 0.1
-        with pytest.raises(ValueError, match="E055.*kb.close"):
+        with raises("E055.*kb.close"):
             save_pipeline(nlp, model)
         nlp.to_disk(model)
         kb.add(Entity("y", "Yellow"))
@@ -290,7 +291,7 @@ def test_a_newer_knowledge_base_is_no_damage_and_an_older_one_is_refused(own_tin
     nlp.to_disk(model)
     shutil.rmtree(model / NAME / "kb")
     shutil.copytree(tmp_path / "old", model / NAME / "kb")
-    with pytest.raises(ValueError, match="E054.*set_kb"):
+    with raises("E054.*set_kb"):
         spacy.load(model)
 
 
@@ -298,7 +299,7 @@ def test_a_pipeline_of_links_loads_as_a_copy(own_tiny, tmp_path):
     own_tiny.to_disk(tmp_path / "cache")
     shutil.copytree(tmp_path / "cache", tmp_path / "links", copy_function=os.symlink)
     for load in (spacy.load, load_pipeline):
-        with pytest.raises(ValueError, match="E042.*is a symbolic link.*cp -rL FOLDER COPY"):
+        with raises("E042.*is a symbolic link.*cp -rL FOLDER COPY"):
             load(tmp_path / "links")
     shutil.copytree(tmp_path / "links", tmp_path / "copy")
     assert spacy.load(tmp_path / "copy").pipe_names == own_tiny.pipe_names
@@ -309,5 +310,5 @@ def test_a_pipeline_of_links_loads_as_a_copy(own_tiny, tmp_path):
 def test_decisions_without_the_add_on_that_makes_them_are_said(model, monkeypatch):
     pipelines.journal_path(model).write_text("{}\n")
     monkeypatch.setattr(pipelines.after_load, "get_all", dict)
-    with pytest.warns(UserWarning, match="W051.*model.review.jsonl has decisions"):
+    with warns("W051.*model.review.jsonl has decisions"):
         load_pipeline(model)

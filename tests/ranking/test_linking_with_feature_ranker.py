@@ -1,6 +1,5 @@
 """The linker with a fitted feature ranker, as a whole."""
 
-import warnings
 from functools import cache
 
 import numpy as np
@@ -14,6 +13,7 @@ from spacy_arbo_el.ranking.entity_strings import EntityStrings
 from spacy_arbo_el.ranking.feature_ranker import PARTS, PRIME
 from spacy_arbo_el.ranking.features import FEATURES, CandidateFeatures
 
+from ..expecting import no_warnings, warns
 from ..linker.conftest import build as build_hashed
 from ..linker.conftest import build_bundled as build
 from ..linker.world import DEV, ENTITIES, TRAIN, annotated, examples, without_links
@@ -127,10 +127,9 @@ def test_another_reranker_in_the_config_leaves_out_what_was_learned(tmp_path):
         config = {"components": {"arbo_linker": {"reranker": reranker}}}
         return spacy.load(tmp_path / "model", config=config).get_pipe("arbo_linker").reranker
 
-    with pytest.warns(UserWarning, match="W503.*saved as FeatureRanker, .*config has BestEvidence"):
+    with warns("W503.*saved as FeatureRanker, .*config has BestEvidence"):
         loaded(**{"@misc": "spacy-arbo-el.BestEvidence.v1"})
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with no_warnings():
         assert loaded(n_reranked=12).to_bytes() == nlp.get_pipe("arbo_linker").reranker.to_bytes()
 
 

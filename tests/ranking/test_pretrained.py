@@ -16,6 +16,8 @@ from spacy_arbo_el.ranking.feature_ranker import (
 )
 from spacy_arbo_el.storage.files import pack_arrays, unpack_arrays
 
+from ..expecting import raises
+
 
 @pytest.fixture(scope="module")
 def linker():
@@ -95,10 +97,10 @@ def test_a_damaged_file_of_weights_is_refused(tmp_path, monkeypatch):
             path = tmp_path / name
             path.write_bytes(content)
             monkeypatch.setattr(feature_ranker, "PRETRAINED", path)
-            with pytest.raises(ValueError, match=f"{name}, are damaged or missing.*Install"):
+            with raises(f"{name}, are damaged or missing.*Install"):
                 pretrained_weights()
         monkeypatch.setattr(feature_ranker, "PRETRAINED", tmp_path / "nowhere")
-        with pytest.raises(ValueError, match="nowhere, are damaged or missing"):
+        with raises("nowhere, are damaged or missing"):
             pretrained_weights()
     finally:
         pretrained_weights.cache_clear()

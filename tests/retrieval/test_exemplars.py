@@ -9,6 +9,8 @@ from spacy.vocab import Vocab
 from spacy_arbo_el import ArboKB, Entity, MentionRecord, SpanInputs
 from spacy_arbo_el.retrieval.exemplars import ExemplarStore
 
+from ..expecting import raises
+
 
 def record_of(number, *kb_ids):
     texts = (f"mention {number}", "before ", " after", "THING", f"normalized {number}", "doc 1")
@@ -136,9 +138,9 @@ def test_a_store_survives_bytes(store):
 
 
 def test_records_and_inputs_of_different_numbers_are_an_error(store):
-    with pytest.raises(ValueError, match="E302"):
+    with raises("E302"):
         store.extend([record_of(4)], inputs_of([4, 5]))
     unencoded = ExemplarStore()
     unencoded.extend([record_of(0)], inputs_of([0]))
-    with pytest.raises(ValueError, match="E302"):
+    with raises("E302"):
         ExemplarStore().from_bytes(unencoded.to_bytes())

@@ -20,6 +20,7 @@ from spacy_arbo_el.runs.loop import train
 from spacy_arbo_el.training.trainer import TrainingDiverged
 
 from ..default import entities, marked
+from ..expecting import raises, warns
 from ..linker.world import DEV, ENTITIES, TRAIN, annotated, parse, write_corpus
 from ..systems import load_system
 from ..tiny import save_tiny
@@ -110,19 +111,19 @@ def test_resuming_with_other_settings_documents_or_a_damaged_checkpoint_is_an_er
     with pytest.raises(Interrupted):
         run(paths, tmp_path)
     INTERRUPT_AT.clear()
-    with pytest.raises(ValueError, match="other settings or other data"):
+    with raises("other settings or other data"):
         run(paths, tmp_path, resume=True, **{"training.dropout": 0.2})
     nlp = spacy.blank("xx")
     kept = Path(paths["paths.train"]).read_bytes()
     try:
         write_docbin([annotated(nlp, text) for text in TRAIN[1:]], paths["paths.train"])
-        with pytest.raises(ValueError, match="other settings or other data"):
+        with raises("other settings or other data"):
             run(paths, tmp_path, resume=True)
     finally:
         Path(paths["paths.train"]).write_bytes(kept)
     checkpoint = tmp_path / CHECKPOINT
     checkpoint.write_bytes(checkpoint.read_bytes()[:5000])
-    with pytest.raises(ValueError, match="not a readable checkpoint"):
+    with raises("not a readable checkpoint"):
         run(paths, tmp_path, resume=True)
     # Without resume a damaged checkpoint is ignored.
     run(paths, tmp_path, **{"training.max_epochs": 1})
@@ -145,7 +146,7 @@ def test_checkpoints_keep_scores_exactly(tmp_path):
 def test_evaluation_without_gold_ids_is_warned_of(paths, tmp_path):
     nlp = spacy.blank("xx")
     write_docbin([annotated(nlp, "The [jaguar|] sleeps.")], tmp_path / "dev.spacy")
-    with pytest.warns(UserWarning, match="W520.*arbo_balanced_acc"):
+    with warns("W520.*arbo_balanced_acc"):
         run({**paths, "paths.dev": str(tmp_path / "dev.spacy")}, tmp_path / "out", callback=False)
 
 

@@ -1,9 +1,7 @@
 """Links and candidates as dicts."""
 
 import json
-import warnings
 
-import pytest
 import spacy
 from spacy.tokens import Doc, DocBin, Span
 
@@ -12,6 +10,7 @@ from spacy_arbo_el.corpora.links import doc_record
 from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans, same_tokens
 
 from ..base.test_display import LINK
+from ..expecting import no_warnings, warns
 from .test_pages import linked_doc
 
 ROWS = [
@@ -108,9 +107,8 @@ def test_links_of_span_groups_are_asked_for():
     nlp = spacy.blank("en")
     doc = nlp("Blue fever came.")
     doc.spans["mine"] = [Span(doc, 0, 2, "D", kb_id="D1")]
-    with pytest.warns(UserWarning, match="W111.*'mine'"):
+    with warns("W111.*'mine'"):
         assert links_to_dicts([doc]) == []
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with no_warnings():
         rows = links_to_dicts([doc], get_spans=GroupSpans("mine"))
     assert [row["kb_id"] for row in rows] == ["D1"]

@@ -18,6 +18,7 @@ from spacy_arbo_el.storage import folders
 from spacy_arbo_el.storage.files import replacing, unpack_arrays, write_file
 from spacy_arbo_el.storage.folders import FolderKind, replacing_folder, restore
 
+from ..expecting import raises
 from ..threads import PATIENCE, wait_for
 
 LETTERS = FolderKind("a folder of letters", lambda folder: r"letter-\d+")
@@ -59,7 +60,7 @@ def test_absent_empty_and_own_folders_are_replaced(tmp_path, names):
 )
 def test_folders_with_other_files_are_left_as_they_were(tmp_path, names):
     before = contents(make(tmp_path / "x", *names))
-    with pytest.raises(ValueError, match=r"arbo-E030.*x is not replaced.*letters.*empty folder"):
+    with raises(r"arbo-E030.*x is not replaced.*letters.*empty folder"):
         fill(tmp_path / "x")
     assert contents(tmp_path / "x") == before
     assert os.listdir(tmp_path) == ["x"]
@@ -67,7 +68,7 @@ def test_folders_with_other_files_are_left_as_they_were(tmp_path, names):
 
 def test_a_file_put_into_the_old_folder_during_the_work_is_kept(tmp_path):
     fill(tmp_path / "x", "old")
-    with pytest.raises(ValueError, match="thesis.txt"):  # noqa: SIM117
+    with raises("thesis.txt"):  # noqa: SIM117
         with replacing_folder(tmp_path / "x", LETTERS) as folder:
             (folder / "letter-1").write_text("new")
             make(tmp_path / "x", "thesis.txt")
@@ -76,15 +77,15 @@ def test_a_file_put_into_the_old_folder_during_the_work_is_kept(tmp_path):
 
 def test_files_links_and_the_working_directory_are_not_replaced(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(ValueError, match="E031.*file is a file"):
+    with raises("E031.*file is a file"):
         fill(tmp_path / "file")
     with pytest.raises(IsADirectoryError, match="E033.*is a folder"):
         write_file(make(tmp_path / "folder"), b"")
     (make(tmp_path / "x") / "letter-2").symlink_to(tmp_path / "file")
-    with pytest.raises(ValueError, match="letter-2"):
+    with raises("letter-2"):
         fill(tmp_path / "x")
     monkeypatch.chdir(make(tmp_path / "empty"))
-    with pytest.raises(ValueError, match="E032.*working directory"):
+    with raises("E032.*working directory"):
         fill(".")
     assert contents(tmp_path) == {"file": "mine", "x/letter-2": "mine"}
 
@@ -238,5 +239,5 @@ def test_arrays_are_read_uncompressed_alone(save):
     if save is np.savez:
         assert len(unpack_arrays(file.getvalue())["vectors"]) == 9
         return
-    with pytest.raises(ValueError, match="'vectors.npy' are compressed"):
+    with raises("'vectors.npy' are compressed"):
         unpack_arrays(file.getvalue())

@@ -29,6 +29,8 @@ from spacy_arbo_el.training.queries import NameQueries
 from spacy_arbo_el.training.refresh import CacheRefresh
 from spacy_arbo_el.training.table import GoldTable
 
+from ..expecting import raises
+
 # One name per entity: text i is that of entity i.
 TEXTS = {"a": [4, 0, 0], "b": [0, 4, 0], "c": [0, 0, 4], "d": [0, 3, 3]}
 MENTIONS = [
@@ -256,9 +258,9 @@ def test_positives_for_the_wrong_kind_of_query_are_an_error(names, world):
         EntityPositives(),
         ArborescencePositives(mentions="nearest"),
     ):
-        with pytest.raises(ValueError, match="E611.*SynonymPositives"):
+        with raises("E611.*SynonymPositives"):
             part(np.array([0]), table, cache)
-    with pytest.raises(ValueError, match="E608.*two different texts"):
+    with raises("E608.*two different texts"):
         NameQueries()(np.array([0]), world[0])
 
 
@@ -269,12 +271,12 @@ def test_only_a_sum_as_a_whole_is_refreshed():
     assert own.refresh == of_sum.refresh
     assert of_sum.refresh == CacheRefresh(7)
     for inner in (own, of_sum):
-        with pytest.raises(ValueError, match="E620.*objective.refresh"):
+        with raises("E620.*objective.refresh"):
             objective_sum(inner)
     for terms, problem in ((), "E609"), (("all",), "E610.*str, not"):
-        with pytest.raises(ValueError, match=problem):
+        with raises(problem):
             ObjectiveSum(terms)
-    with pytest.raises(ValueError, match="objective.weight must be a finite number above 0"):
+    with raises("objective.weight must be a finite number above 0"):
         replace(one, weight=0.0)
 
 

@@ -17,6 +17,7 @@ from spacy_arbo_el.training.losses import CrossEntropy, SoftmaxPositiveNegative
 from spacy_arbo_el.training.step import Batch, Term, _logits, _paired, train_step
 
 from ..conftest import BUNDLED
+from ..expecting import raises
 from ..floats import assert_same_gradients
 from ..tiny import dual_encoder
 
@@ -204,14 +205,14 @@ def test_step_gradient_equals_autograd_and_encodes_each_passage_once():
 
 def test_losses_over_distances_refuse_similarities_that_are_no_squared_distances():
     positive, valid = torch.tensor([[True, False]]), torch.ones(1, 2, dtype=torch.bool)
-    with pytest.raises(ValueError, match="NegativeSquaredEuclidean"):
+    with raises("NegativeSquaredEuclidean"):
         OverDistances(CrossEntropy())(torch.tensor([[0.5, -1.0]]), positive, valid)
     equal = torch.zeros(1, 2, requires_grad=True)
     losses = OverDistances(CrossEntropy())(equal, positive, valid)
     assert losses.item() == pytest.approx(np.log(2))
     losses.sum().backward()
     assert equal.grad.isfinite().all()
-    with pytest.raises(ValueError, match="E618"):
+    with raises("E618"):
         OverDistances(LearnedScale(Logistic()))
 
 

@@ -1,7 +1,6 @@
 """The learning rate, counted on the corpus or too high, and refreshes of vectors."""
 
 import io
-import warnings
 from itertools import islice
 from types import SimpleNamespace
 
@@ -22,6 +21,7 @@ from spacy_arbo_el.training.refresh import refresh_texts
 from spacy_arbo_el.training.trainer import warn_of_high_rate
 
 from ..cases import cases
+from ..expecting import no_warnings, raises, warns
 from ..linker.conftest import build_tiny
 from ..linker.world import TRAIN, examples, write_corpus
 from ..systems import load_system
@@ -76,7 +76,7 @@ def test_the_corpus_is_read_when_training_begins_and_no_further_than_needed():
 
 
 def test_a_training_without_an_end_is_refused():
-    with pytest.raises(ValueError, match="max_epochs and max_steps are both 0"):
+    with raises("max_epochs and max_steps are both 0"):
         rates(max_epochs=0)
 
 
@@ -160,11 +160,10 @@ def encoder(pretrained):
 
 def test_the_default_rate_of_spacy_is_warned_of_once_per_optimizer():
     sgd, model = Adam(0.001), encoder(True)
-    with pytest.warns(UserWarning, match="learning rate of 'linker' is 0.001.*init-config"):
+    with warns("learning rate of 'linker' is 0.001.*init-config"):
         warn_of_high_rate("linker", model, sgd)
     before = model.to_bytes()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with no_warnings():
         warn_of_high_rate("linker", model, sgd)
         warn_of_high_rate("linker", model, Adam(1e-4))
         warn_of_high_rate("linker", encoder(False), Adam(0.01))
@@ -175,5 +174,5 @@ def test_update_of_the_linker_warns(tiny_bert):
     nlp = build_tiny(tiny_bert)
     sgd = nlp.create_optimizer()
     assert sgd.learn_rate == 0.001, "what spacy init config gives"
-    with pytest.warns(UserWarning, match="learning rate"):
+    with warns("learning rate"):
         nlp.update(examples(nlp, TRAIN[:2]), sgd=sgd)

@@ -30,6 +30,7 @@ from spacy_arbo_el.ranking.ranking import BestEvidence
 from spacy_arbo_el.training.trainer import TrainingDiverged
 
 from ...commands import run as arbo
+from ...expecting import raises
 from ...linker.conftest import build, build_tiny
 from ...linker.world import DEV, TRAIN, annotated, docs_of
 
@@ -161,7 +162,7 @@ def test_mentions_that_vectors_are_sure_of_are_not_trained_on(tiny_bert, sure, c
         distinct.add(which)
     training = RerankerTraining(sure=sure)
     if not expected:
-        with pytest.raises(ValueError, match="E883"):
+        with raises("E883"):
             mentions_to_train_on(learned, 2.0, training)
         return
     chosen = mentions_to_train_on(learned, 2.0, training)
@@ -174,11 +175,11 @@ def test_mentions_that_vectors_are_sure_of_are_not_trained_on(tiny_bert, sure, c
 
 def test_nothing_to_learn_from_and_another_reranker_are_refused(tiny_bert):
     empty = build([], model={"mention": {"name": str(tiny_bert), "window": 32}})
-    with pytest.raises(ValueError, match="E878"):
+    with raises("E878"):
         run(empty)
     config = Config(read_config(None, SETTINGS))
     config["reranker"] = {"@misc": "spacy-arbo-el.BestEvidence.v1"}
-    with pytest.raises(ValueError, match="E879"):
+    with raises("E879"):
         train_reranker(empty, config, [], [])
 
 

@@ -19,6 +19,7 @@ from spacy_arbo_el.kb.importers import write_entities_jsonl
 
 from ...cases import cases
 from ...commands import run
+from ...expecting import raises
 
 ENTITIES = [
     Entity("all", "acute lymphatic leukaemia", aliases=["ALL", "leukaemia"], types=["Disease"]),
@@ -141,9 +142,9 @@ def test_annotations_of_the_source_cannot_be_reached(tmp_path):
 
 def test_bad_input(tmp_path):
     out = tmp_path / "silver.spacy"
-    with pytest.raises(ValueError, match="no name to look for. 3 names"):
+    with raises("no name to look for. 3 names"):
         silver(tmp_path, ["A flu."], [Entity("a", "x", aliases=["12", "is"])])
-    with pytest.raises(ValueError, match="None of the 13 names.* in the 1 documents"):
+    with raises("None of the 13 names.* in the 1 documents"):
         silver(tmp_path, ["Nothing here."])
     assert not out.exists()
 

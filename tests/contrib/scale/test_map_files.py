@@ -4,13 +4,14 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.contrib.scale.map_files import begin, map_files, undone
 from spacy_arbo_el.contrib.scale.shards import Shard, write_shards
 from spacy_arbo_el.storage.files import write_file
+
+from ...expecting import raises
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def test_a_run_that_is_killed_does_the_rest_and_nothing_twice(tmp_path_factory, 
 
 def test_a_worker_that_writes_nothing_is_an_error(tmp_path):
     job = Toy(tmp_path, {}, [])
-    with pytest.raises(ValueError, match="E899.*2 of 2"):
+    with raises("E899.*2 of 2"):
         list(map_files(lambda job: print, job, [Shard(0, ()), Shard(1, ())], job.output))
 
 
@@ -75,10 +76,10 @@ def test_only_a_run_with_the_same_settings_and_shards_is_continued(tmp_path):
     for _ in range(2):
         begin(tmp_path / "run", settings, shards)
     assert json.loads((tmp_path / "run" / "job.json").read_text()) == settings
-    with pytest.raises(ValueError, match="E890.*size is 3, not 4"):
+    with raises("E890.*size is 3, not 4"):
         begin(tmp_path / "run", {"size": 4}, shards)
-    with pytest.raises(ValueError, match="E890.*corpus"):
+    with raises("E890.*corpus"):
         begin(tmp_path / "run", settings, shards[:1])
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(ValueError, match="E902.*mine.txt"):
+    with raises("E902.*mine.txt"):
         begin(tmp_path, settings, shards)

@@ -19,6 +19,7 @@ from spacy_arbo_el.contrib.scale.on_ray import RaySettings, coded_line  # noqa: 
 from spacy_arbo_el.contrib.scale.runs import link_in_shards  # noqa: E402
 
 from ...commands import run  # noqa: E402
+from ...expecting import raises  # noqa: E402
 from .conftest import (  # noqa: E402
     N_DOCUMENTS,
     THRESHOLD,
@@ -75,7 +76,7 @@ def test_two_workers_of_which_one_is_killed_give_the_links_of_one_process(make_j
 @pytest.mark.nightly
 def test_a_worker_with_another_pipeline_is_an_error_with_a_message(make_job):
     job = make_job()
-    with pytest.raises(ValueError, match="E891.*pipeline"):
+    with raises("E891.*pipeline"):
         list(link_in_shards(replace(job, pipeline="0" * 32), ray=RaySettings()))
     assert not job.done()
 
@@ -121,7 +122,7 @@ def test_workers_import_the_code_of_the_command(tmp_path, model, corpus):
 
 def test_settings_are_checked():
     for settings in ({"workers": 0}, {"cpus": 0}, {"gpus": -1.0}):
-        with pytest.raises(ValueError, match="E900"):
+        with raises("E900"):
             RaySettings(**settings)
 
 

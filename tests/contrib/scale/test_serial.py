@@ -18,6 +18,7 @@ from spacy_arbo_el.corpora.read import read_documents
 from spacy_arbo_el.show.frames import rows_of
 
 from ...commands import run
+from ...expecting import raises
 from .conftest import N_DOCUMENTS, THRESHOLD, above, ordered, rows_in
 
 
@@ -82,7 +83,7 @@ def test_parts_are_disjoint_and_together_are_everything(make_job, expected):
         assert (job.folder / "summary.json").is_file() == (number == 2)
     assert rows_in(job.folder) == expected
     for wrong in ("0/3", "4/3", "3", "a/b", "1/0"):
-        with pytest.raises(ValueError, match="E892"):
+        with raises("E892"):
             part_of([], wrong)
 
 
@@ -211,20 +212,20 @@ def test_other_settings_pipelines_and_documents_are_noticed(make_job, corpus, tm
     job = make_job()
     job.begin()
     for change in ({"overrides": above(0.5)}, {"pipeline": "0" * 32}, {"format": "spacy"}):
-        with pytest.raises(ValueError, match=f"E890.*{next(iter(change))}"):
+        with raises(f"E890.*{next(iter(change))}"):
             replace(job, **change).begin()
     for other, difference in (
         (replace(job, pipeline="0" * 32), "pipeline"),
         (replace(job, versions={**job.versions, "torch": "0.1"}), "torch"),
     ):
-        with pytest.raises(ValueError, match=f"E891.*{difference}"):
+        with raises(f"E891.*{difference}"):
             ShardWorker(other)
     for code, settings in (
         ("E901", {"name": "l.CSV"}),
         ("E894", {"format": "csv"}),
         ("E900", {"size": 0}),
     ):
-        with pytest.raises(ValueError, match=code):
+        with raises(code):
             make_job(**settings).begin()
-    with pytest.raises(ValueError, match="E896"):
+    with raises("E896"):
         list(link_in_shards(make_job("new", one_graph=True), part="1/2"))

@@ -15,6 +15,7 @@ from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEucli
 
 from ...cases import cases
 from ...devices import needs_index
+from ...expecting import raises
 from .test_exact import with_rows
 
 SIMILARITIES = [Dot(), Cosine(), NegativeSquaredEuclidean()]
@@ -104,7 +105,7 @@ def test_a_saved_index_is_used_only_for_the_same_kind_and_metric(tmp_path):
     queries = similarity.prepare(rows_of(9, seed=2).array())
     np.testing.assert_array_equal(again.search(queries, 5).ids, index.search(queries, 5).ids)
     (tmp_path / "index.faiss").write_bytes(b"nonsense")
-    with pytest.raises(ValueError, match="Can't read.*index.faiss.*keep_index"):
+    with raises("Can't read.*index.faiss.*keep_index"):
         build(rows, similarity, saved)
     # Of another kind or another metric: built again, without reading the file.
     assert len(FaissIndex("IVF8,SQ8", "nprobe=2")(rows, similarity, saved)) == 400
@@ -119,12 +120,12 @@ def test_an_index_is_the_same_each_time_it_is_built():
 
 @pytest.mark.parametrize("factory, search, problem", cases("faiss_refusals"))
 def test_strings_that_faiss_refuses_are_errors_with_its_reason(factory, search, problem):
-    with pytest.raises(ValueError, match=f"E305.*{factory!r}.*{search!r}: .*{problem}.*IVF2048"):
+    with raises(f"E305.*{factory!r}.*{search!r}: .*{problem}.*IVF2048"):
         FaissIndex(factory, search)
 
 
 def test_vectors_that_codes_do_not_divide_and_queries_of_another_width_are_errors():
-    with pytest.raises(ValueError, match="E305.*should be a multiple"):
+    with raises("E305.*should be a multiple"):
         FaissIndex("IVF4,PQ5", "nprobe=2")(rows_of(300), Dot())
-    with pytest.raises(ValueError, match="3 wide, but the searched vectors are 16 wide"):
+    with raises("3 wide, but the searched vectors are 16 wide"):
         LISTS(rows_of(300), Dot()).search(np.zeros((1, 3), np.float32), 2)

@@ -24,3 +24,9 @@ def model(data, tmp_path):
 def start(model):
     """Function that starts a server anew, as after a kill, and gives a browser at it."""
     return lambda **settings: world.Browser(load_pipeline(model), model, **settings)
+
+
+@pytest.fixture
+def browser(start):
+    """A browser at a server."""
+    return start()

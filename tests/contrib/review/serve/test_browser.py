@@ -106,7 +106,7 @@ def test_every_key_decides(window):
     window.press("Enter")
     window.page.wait_for_selector("#message :text('No other mention')")
     assert "accepted as" in window.message
-    assert window.review.linker.kb.get(window.review.standing[-1]["kb_id"]).title == "Quorn Ltd"
+    assert window.kb.get(window.standing[-1]["kb_id"]).title == "Quorn Ltd"
     window.press("u")
     assert window.decided() == []
     assert "Quorn" in window.heading
@@ -122,7 +122,7 @@ def test_every_key_decides(window):
     window.press("Enter")
     window.page.wait_for_selector("#found button")
     window.press("4")
-    assert window.review.standing[-1]["kb_id"] in ("planet", "metal")
+    assert window.standing[-1]["kb_id"] in ("planet", "metal")
     window.press("u")
     window.cluster("Vexil")
     window.press("x")
@@ -135,14 +135,14 @@ def test_every_key_decides(window):
     window.press("Enter")
     assert "ask Noa" in window.page.locator("main").inner_text()
     window.press("j", "j", "Space", "p")
-    assert window.review.standing[-1]["action"] == "split"
+    assert window.standing[-1]["action"] == "split"
     window.page.wait_for_selector('[data-focus="m"]')
     window.press("m", "Enter")
-    assert window.review.standing[-1]["action"] == "merge"
+    assert window.standing[-1]["action"] == "merge"
     for _ in range(6):
         window.press("u")
     assert window.decided() == []
-    assert len(window.review.queue.rows) == 6
+    assert len(window.rows) == 6
 
 
 def test_other_keys_show(window):
@@ -186,7 +186,7 @@ def test_an_entity_is_found_while_one_types(window):
     window.page.keyboard.type("quicksilver")
     window.page.wait_for_selector('#found ol[data-for="quicksilver"] button')
     window.press("Enter")
-    assert window.review.standing[-1]["kb_id"] == "metal"
+    assert window.standing[-1]["kb_id"] == "metal"
 
 
 def test_another_port_of_the_host_gets_no_cookie(chromium, window):

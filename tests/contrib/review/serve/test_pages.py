@@ -35,8 +35,7 @@ def links_of(nlp, text=0):
     return [ent.kb_id_ for ent in nlp(documents(nlp)[text]).ents]
 
 
-def test_the_queue_is_filtered_and_the_address_has_the_filters(start):
-    browser = start()
+def test_the_queue_is_filtered_and_the_address_has_the_filters(browser):
     assert "6 new entities" in browser.get("/")
     page = browser.get("/", q="zorb", sort="mentions", least=2)
     assert "zorblat" in page
@@ -47,9 +46,8 @@ def test_the_queue_is_filtered_and_the_address_has_the_filters(start):
     assert "1 new entity " in browser.get("/", document="doc8")
 
 
-def test_a_cluster_shows_its_mentions_and_says_why_not(start):
+def test_a_cluster_shows_its_mentions_and_says_why_not(browser):
     """The most central mention first, with the blanks round it."""
-    browser = start()
     page, fields = cluster(browser, "Quorn")
     assert page.count("data-member") == 4
     assert page.index('class="medoid"') < page.index("<mark>")
@@ -62,27 +60,25 @@ def test_a_cluster_shows_its_mentions_and_says_why_not(start):
     assert "zorblat" in browser.get("/similar", id=fields["id"])
 
 
-def test_an_acceptance_counts_for_the_next_document_and_is_undone(start, model):
-    browser = start()
+def test_an_acceptance_counts_for_the_next_document_and_is_undone(browser, model):
     fields = cluster(browser, "Quorn")[1]
     page = browser.post("/decide/accept", **fields, title="Quorn Ltd", types="COMPANY, FOOD")
     assert "zorblat" in page
     assert "accepted as ENT-" in page
-    entity = browser.review.linker.kb.get(fields["id"].replace("NEW", "ENT"))
+    entity = browser.kb.get(fields["id"].replace("NEW", "ENT"))
     assert (entity.title, entity.types) == ("Quorn Ltd", ("COMPANY", "FOOD"))
     # Other commands see it too, though it is in the journal alone.
-    for nlp in (browser.review.nlp, load_pipeline(model)):
+    for nlp in (browser.nlp, load_pipeline(model)):
         assert links_of(nlp) == [entity.id] * 2
     assert fields["id"] not in run("new", "list", model)
     assert fields["id"] not in read_new_entities(model).ids
     browser.post("/undo")
-    assert entity.id not in browser.review.linker.kb
-    assert len(browser.review.queue.rows) == 6
-    assert links_of(browser.review.nlp) == ["NIL"] * 2
+    assert entity.id not in browser.kb
+    assert len(browser.rows) == 6
+    assert links_of(browser.nlp) == ["NIL"] * 2
 
 
-def test_every_decision_is_kept_by_a_kill_and_undone_in_order(start):
-    browser = start()
+def test_every_decision_is_kept_by_a_kill_and_undone_in_order(start, browser):
     before = browser.ids
     fields = {name: cluster(browser, name)[1] for name in before}
     browser.post("/decide/link", **fields["Quorn"], kb_id="maker")
@@ -115,8 +111,7 @@ def test_every_decision_is_kept_by_a_kill_and_undone_in_order(start):
     assert titles == {"cat": "jaguar", "metal": "mercury", "shop": "Amazon"}
 
 
-def test_every_kind_of_decision_is_repeated(start):
-    browser = start()
+def test_every_kind_of_decision_is_repeated(start, browser):
     ids, kb_id = browser.ids, "cat"
     keys = ["{}:{}:{}".format(*m.key) for m in browser.review.new[ids["Quorn"]].members]
     browser.post("/decide/split", id=ids["Quorn"], mentions=keys[:2])
@@ -131,8 +126,7 @@ def test_every_kind_of_decision_is_repeated(start):
     assert start().ids == browser.ids
 
 
-def test_a_saved_pipeline_goes_on_where_it_was(start, model):
-    browser = start()
+def test_a_saved_pipeline_goes_on_where_it_was(start, browser, model):
     browser.post("/decide/reject", **cluster(browser, "Vexil")[1])
     assert browser.review.unsaved == 1
     browser.post("/save")
@@ -145,21 +139,20 @@ def test_a_saved_pipeline_goes_on_where_it_was(start, model):
     assert "Vexil" in start().ids
 
 
-def test_many_are_accepted_and_undone_at_once(start, monkeypatch):
-    browser = start()
+def test_many_are_accepted_and_undone_at_once(start, browser):
     preview = browser.get("/bulk", sure=0.95)
     assert "3 new entities</b> with 5 mentions would be added" in preview
     ids = [browser.ids[name] for name in ("zorblat", "zorb", "Vexil")]
     browser.post("/decide/accept_all", **browser.fields_of(preview, "/decide/accept_all"), ids=ids)
-    assert len(browser.review.queue.rows) == 3
-    assert len(start().review.queue.rows) == 3
+    assert len(browser.rows) == 3
+    assert len(start().rows) == 3
     browser.post("/undo")
-    assert len(browser.review.queue.rows) == 6
-    assert len(browser.review.linker.kb) == 8
+    assert len(browser.rows) == 6
+    assert len(browser.kb) == 8
     wrong = [ids[0], "NEW-nothing"]
     browser.post("/decide/accept_all", 422, ids=wrong)
-    assert len(browser.review.queue.rows) == 6
-    assert len(browser.review.linker.kb) == 8
+    assert len(browser.rows) == 6
+    assert len(browser.kb) == 8
 
 
 def test_links_are_confirmed_and_corrected(start):
@@ -174,13 +167,13 @@ def test_links_are_confirmed_and_corrected(start):
     assert 'data-key="n"' in page
     assert 'data-key="1"' in page
     browser.post("/decide/learn", **fields, kb_id="maker")
-    assert links_of(browser.review.nlp) == ["maker"] * 2
-    assert browser.review.standing[-1]["verdict"] == "correct"
-    assert links_of(start().review.nlp) == ["maker"] * 2
+    assert links_of(browser.nlp) == ["maker"] * 2
+    assert browser.standing[-1]["verdict"] == "correct"
+    assert links_of(start().nlp) == ["maker"] * 2
     browser.post("/decide/learn", **fields, kb_id="NIL")
-    assert links_of(browser.review.nlp)[0] == "NIL"
+    assert links_of(browser.nlp)[0] == "NIL"
     browser.post("/undo")
-    assert links_of(browser.review.nlp) == ["maker"] * 2
+    assert links_of(browser.nlp) == ["maker"] * 2
     browser.post("/undo")
     assert not browser.review.linker.stages.corrections.items
     assert "Q0" in browser.post("/decide/learn", 422, **fields, kb_id="Q0")
@@ -199,9 +192,8 @@ def test_mentions_with_one_question_are_asked_once_in_their_texts(start):
     assert not [row for row in open_rows if row.place in browser.links.covered(quorn, "maker")]
 
 
-def test_labels_of_the_list_come_first_and_others_are_not_marked(start):
-    browser = start()
-    rows = browser.review.queue.rows
+def test_labels_of_the_list_come_first_and_others_are_not_marked(browser):
+    rows = browser.rows
     for row_id, row in rows.items():
         rows[row_id] = replace(row, is_listed=row.name == "Vexil")
     browser.review.queue._order = sorted(map(SORTS["doubt"], rows.values()))
@@ -223,12 +215,11 @@ def test_exports_have_what_was_decided(start):
     assert [json.loads(line)["action"] for line in lines] == ["accept", "merge", "reject"]
     assert json.loads(lines[0])["entity"]["title"] == "=Quorn"
     gold = browser.client.get(browser.root + "/export/gold.spacy").content
-    docs = list(DocBin().from_bytes(gold).get_docs(browser.review.nlp.vocab))
+    docs = list(DocBin().from_bytes(gold).get_docs(browser.nlp.vocab))
     assert [[ent.kb_id_ for ent in doc.ents] for doc in docs] == [["Q1", "Q1"], ["Q1"], ["Q1"]]
 
 
-def test_no_window_changes_what_another_has_changed(start):
-    browser = start()
+def test_no_window_changes_what_another_has_changed(browser):
     entity = browser.get("/kb/entity", id="cat")
     edit = browser.fields_of(entity, "/decide/kb_update")
     browser.post("/decide/kb_update", **edit, title="Mine", aliases="panther")
@@ -236,7 +227,7 @@ def test_no_window_changes_what_another_has_changed(start):
         fields = browser.fields_of(entity, f"/decide/{action}")
         more = {"title": "Theirs", "into": "car"}
         assert "has changed since" in browser.post(f"/decide/{action}", 422, **fields, **more)
-    assert browser.review.linker.kb.get("cat").aliases == ("panther",)
+    assert browser.kb.get("cat").aliases == ("panther",)
     # A cluster, the second one of a merge, and those of a bulk acceptance.
     page, ids = cluster(browser, "zorblat")[0], browser.ids
     similar = browser.get("/similar", id=ids["zorblat"])
@@ -244,35 +235,33 @@ def test_no_window_changes_what_another_has_changed(start):
     bulk = re.findall(r'name="ids" value="([^"]+)"', browser.get("/bulk", sure=0.1))
     fields = {name: cluster(browser, name)[1] for name in ("Quorn", "zorb")}
     keys = ["{}:{}:{}".format(*m.key) for m in browser.review.new[ids["Quorn"]].members[:1]]
-    browser.post("/decide/split", id=ids["Quorn"], mentions=keys)
+    browser.decide("split", "Quorn", mentions=keys)
     merge = browser.fields_of(page, "/decide/split")
     assert "has changed since" in browser.post("/decide/merge", 422, **merge, others=value)
     assert "has changed since" in browser.post("/decide/accept_all", 422, ids=bulk)
     assert "has changed since" in browser.post("/decide/reject", 422, **fields["Quorn"])
     browser.post("/decide/merge", **merge, others=ids["zorb"])
     assert "not open any more" in browser.post("/decide/reject", 422, **fields["zorb"])
-    assert len(browser.review.linker.kb) == 8
+    assert len(browser.kb) == 8
 
 
-def test_an_undo_takes_back_what_its_page_showed(start):
-    browser = start()
+def test_an_undo_takes_back_what_its_page_showed(browser):
     ids = browser.ids
-    browser.post("/decide/reject", id=ids["Quorn"])
+    browser.decide("reject", "Quorn")
     shown = browser.fields_of(browser.get("/kb"), "/undo")
-    browser.post("/decide/reject", id=ids["Vexil"])  # in another window
+    browser.decide("reject", "Vexil")  # in another window
     page = browser.post("/undo", **shown)
     assert "Taken back: <bdi>“Quorn” rejected</bdi>" in page
     assert browser.ids.keys() == ids.keys() - {"Vexil"}
     assert "no such decision" in browser.post("/undo", 422, **shown)
 
 
-def test_any_decision_that_nothing_depends_on_is_undone(start):
-    browser = start()
+def test_any_decision_that_nothing_depends_on_is_undone(start, browser):
     ids = browser.ids
-    browser.post("/decide/accept", id=ids["zorblat"], title="Zorblat")
-    kb_id = browser.review.standing[-1]["kb_id"]
-    browser.post("/decide/reject", id=ids["Vexil"])
-    browser.post("/decide/link", id=ids["zorb"], kb_id=kb_id)
+    browser.decide("accept", "zorblat", title="Zorblat")
+    kb_id = browser.standing[-1]["kb_id"]
+    browser.decide("reject", "Vexil")
+    browser.decide("link", "zorb", kb_id=kb_id)
     history = browser.get("/history")
     assert history.count("others depend on it") == 1
     assert "“zorb” linked to “Zorblat”" in history
@@ -280,18 +269,17 @@ def test_any_decision_that_nothing_depends_on_is_undone(start):
     assert "on “zorb” came later" in html.unescape(browser.post("/undo", 422, n=0))
     browser.post("/undo", n=1)
     assert "Vexil" in browser.ids
-    assert kb_id in browser.review.linker.kb
+    assert kb_id in browser.kb
     browser.post("/undo", n=2)
     browser.post("/undo", n=0)
     assert browser.ids == ids
-    assert kb_id not in browser.review.linker.kb
+    assert kb_id not in browser.kb
     again = start()
-    assert not again.review.standing
+    assert not again.standing
     assert again.ids == browser.ids
 
 
-def test_decisions_that_mean_nothing_are_refused(start, model):
-    browser = start()
+def test_decisions_that_mean_nothing_are_refused(browser, model):
     ids = browser.ids
     for action, fields in cases("meaningless_decisions"):
         named = {
@@ -303,8 +291,7 @@ def test_decisions_that_mean_nothing_are_refused(start, model):
         assert not journal_path(model).exists(), action
 
 
-def test_an_entity_that_others_were_merged_into_shows_their_exemplars(start):
-    browser = start()
+def test_an_entity_that_others_were_merged_into_shows_their_exemplars(browser):
     count = len(browser.review.exemplars("cat")) + len(browser.review.exemplars("car"))
     browser.post("/decide/kb_merge", id="car", into="cat")
     assert f"{count} exemplars" in browser.get("/kb/entity", id="cat")
@@ -319,7 +306,7 @@ def test_mentions_in_a_document_lead_where_they_belong(start):
     assert shown.count('id="here"') == 1
     assert f"/cluster?id={fields['id']}" in shown
     browser.post("/decide/accept", **fields, title="Quorn Ltd")
-    kb_id = browser.review.standing[-1]["kb_id"]
+    kb_id = browser.standing[-1]["kb_id"]
     shown = browser.client.get(browser.root + address).text
     assert f"/kb/entity?id={kb_id}" in shown
     for link in set(re.findall(r'href="(/[^"]+)"', shown)):
@@ -332,15 +319,14 @@ def split_and_accept(browser):
     browser.post(
         "/decide/split", id=new_entity.id, mentions=["{}:{}:{}".format(*new_entity.members[0].key)]
     )
-    off = browser.review.standing[-1]["off"]
+    off = browser.standing[-1]["off"]
     browser.post("/decide/accept", id=new_entity.id, title="Zorblat")
     return off
 
 
-def test_an_entity_accepted_a_minute_ago_is_a_candidate_of_the_next_cluster(start):
-    browser = start()
+def test_an_entity_accepted_a_minute_ago_is_a_candidate_of_the_next_cluster(browser):
     off = split_and_accept(browser)
-    kb_id = browser.review.standing[-1]["kb_id"]
+    kb_id = browser.standing[-1]["kb_id"]
     page = browser.get("/cluster", id=off)
     first = re.search(r'name="kb_id" value="([^"]+)"><button data-key="1"', page).group(1)
     assert first == kb_id
@@ -351,14 +337,13 @@ def test_an_entity_accepted_a_minute_ago_is_a_candidate_of_the_next_cluster(star
     assert 'data-key="e"' in effect
     linked = browser.fields_of(effect, "/decide/link_all")
     browser.post("/decide/link_all", **linked)
-    assert off not in browser.review.queue.rows
-    assert browser.review.standing[-1]["ids"] == [off]
+    assert off not in browser.rows
+    assert browser.standing[-1]["ids"] == [off]
     browser.post("/undo")
-    assert off in browser.review.queue.rows
+    assert off in browser.rows
 
 
-def test_a_cluster_of_many_mentions_has_similar_ones_too(start, monkeypatch):
-    browser = start()
+def test_a_cluster_of_many_mentions_has_similar_ones_too(browser, monkeypatch):
     entity = browser.review.new[browser.ids["Quorn"]]
     monkeypatch.setattr(near, "COMPARED", len(entity.members))
     similar = [row.name for row in browser.review.similar(entity)]
@@ -366,8 +351,7 @@ def test_a_cluster_of_many_mentions_has_similar_ones_too(start, monkeypatch):
     assert "Quorn" not in similar
 
 
-def test_after_a_split_the_next_cluster_is_the_one_that_was_next(start):
-    browser = start()
+def test_after_a_split_the_next_cluster_is_the_one_that_was_next(browser):
     order = [row.id for row in browser.review.select(Filters())]
     one = next(i for i in order if len(browser.review.new[i].members) > 2)
     following = order[order.index(one) + 1]
@@ -380,24 +364,22 @@ def test_after_a_split_the_next_cluster_is_the_one_that_was_next(start):
     assert f"id={following}" in str(browser.answer.url)
 
 
-def test_an_id_that_exists_asks_before_it_drops_what_was_typed(start):
-    browser = start()
+def test_an_id_that_exists_asks_before_it_drops_what_was_typed(browser):
     fields = {**cluster(browser, "Quorn")[1], "title": "Typed", "kb_id": "maker"}
     page = browser.post("/decide/accept", 409, **fields)
     assert "has the id <bdi>maker</bdi> already" in page
-    assert not browser.review.standing
+    assert not browser.standing
     browser.post("/decide/link", **browser.fields_of(page, "/decide/link"))
-    assert browser.review.standing[-1]["kb_id"] == "maker"
-    assert browser.review.linker.kb.get("maker").title == "Apple"
+    assert browser.standing[-1]["kb_id"] == "maker"
+    assert browser.kb.get("maker").title == "Apple"
 
 
-def test_windows_have_names_of_their_own(start):
-    browser = start()
-    ids, first = browser.ids, (browser.root, browser.csrf)
+def test_windows_have_names_of_their_own(browser):
+    first = browser.root, browser.csrf
     browser.post("/name", name="  Noa  Levi ")
-    browser.post("/decide/reject", id=ids["Quorn"])
+    browser.decide("reject", "Quorn")
     browser.log_in()
-    browser.post("/decide/reject", id=ids["Vexil"])
+    browser.decide("reject", "Vexil")
     browser.root, browser.csrf = first
     browser.post("/undo")
     assert [e["by"] for e in browser.review.journal.log.entries] == ["Noa Levi", "ann", "Noa Levi"]

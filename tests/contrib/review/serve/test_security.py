@@ -13,8 +13,7 @@ from ....cases import cases
 from ....commands import run
 
 
-def test_only_who_has_the_token_sees_a_page(start):
-    browser = start()
+def test_only_who_has_the_token_sees_a_page(browser):
     client = TestClient(browser.app, base_url="http://127.0.0.1")
     for path in ("/", "/kb", "/static/review.js", "/export/decisions.jsonl"):
         assert client.get(path).status_code == 401
@@ -39,8 +38,7 @@ def test_only_who_has_the_token_sees_a_page(start):
     assert client.get(window, headers={"cookie": f"{COOKIE}={value}"}).status_code == 200
 
 
-def test_a_log_out_ends_a_window_and_no_other(start):
-    browser = start()
+def test_a_log_out_ends_a_window_and_no_other(browser):
     root, csrf = browser.root, browser.csrf
     cookie = {"cookie": f"{COOKIE}={browser.client.cookies[COOKIE]}"}
     browser.log_in()
@@ -53,9 +51,8 @@ def test_a_log_out_ends_a_window_and_no_other(start):
     assert "entities" in browser.get("/kb")
 
 
-def test_open_paths_answer_in_plain_words_whatever_the_method(start):
-    browser = start()
-    browser.post("/decide/accept", id=browser.ids["Quorn"], title="Hidden title")
+def test_open_paths_answer_in_plain_words_whatever_the_method(browser):
+    browser.decide("accept", "Quorn", title="Hidden title")
     client = TestClient(browser.app, base_url="http://evil.example")
     methods = ("PUT", "POST", "OPTIONS", "DELETE", "PATCH", "TRACE", "NONE")
     for path, method, accept in product(("/health", "/ready"), methods, ("*/*", "text/html")):
@@ -77,8 +74,7 @@ def test_the_way_in_leads_nowhere_else(start):
         assert answer.headers["location"].startswith("/w/")
 
 
-def test_forms_of_other_pages_decide_nothing(start):
-    browser = start()
+def test_forms_of_other_pages_decide_nothing(browser):
     root, fields = browser.root, {"id": browser.ids["Quorn"], "csrf": browser.csrf}
     post = browser.client.post
     assert post(f"{root}/decide/reject", data={**fields, "csrf": "x"}).status_code == 403
@@ -89,13 +85,12 @@ def test_forms_of_other_pages_decide_nothing(start):
     old = dict(fields)
     browser.log_in()  # the form of one window is not for another
     assert post(f"{browser.root}/decide/reject", data=old).status_code == 403
-    assert len(browser.review.queue.rows) == 6
+    assert len(browser.rows) == 6
     browser.post("/decide/reject", id=fields["id"])
-    assert len(browser.review.queue.rows) == 5
+    assert len(browser.rows) == 5
 
 
-def test_other_names_methods_and_large_bodies_are_refused(start):
-    browser = start()
+def test_other_names_methods_and_large_bodies_are_refused(browser):
     client, root = browser.client, browser.root
     assert client.get(f"{root}/", headers={"host": "evil.example"}).status_code == 421
     assert client.delete(f"{root}/").status_code == 405
@@ -103,8 +98,7 @@ def test_other_names_methods_and_large_bodies_are_refused(start):
     assert client.post(f"{root}/undo", content=b"\xff").status_code == 400
 
 
-def test_answers_forbid_scripts_frames_and_other_hosts(start):
-    browser = start()
+def test_answers_forbid_scripts_frames_and_other_hosts(browser):
     headers = browser.client.get(f"{browser.root}/").headers
     policy = headers["content-security-policy"]
     assert "default-src 'none'" in policy

@@ -442,17 +442,16 @@ def test_openapi_describes_every_operation_and_its_answer(client):
     assert schema.LinkAnswer.model_validate(answer).model_dump() == answer
 
 
-def test_entities_of_programs_are_in_the_journal_of_the_review(start, model):
-    browser = start()
+def test_entities_of_programs_are_in_the_journal_of_the_review(start, browser, model):
     post, headers = browser.client.post, {**TOKEN, "Accept": "application/json"}
     entities = [{"id": "E900", "title": "Kathmandu"}, {"id": "cat", "title": "Panther"}]
     answer = post("/entities", json={"entities": entities}, headers=headers)
     assert answer.json() == {"entities": 9}
     again = start()
-    assert again.review.linker.kb.get("E900").title == "Kathmandu"
+    assert again.kb.get("E900").title == "Kathmandu"
     assert "E900 and cat added or changed" in again.get("/history")
     assert again.client.post("/undo", headers=TOKEN, data={}, follow_redirects=False).is_redirect
-    kb = again.review.linker.kb
+    kb = again.kb
     assert "E900" not in kb
     assert kb.get("cat").title != "Panther"
     assert len(kb) == 8
@@ -473,7 +472,7 @@ def test_it_can_be_mounted_in_another_application(app):
 def test_memory_stays_level_under_a_stream_of_new_words(start):
     """And pages, decisions and tables go on beside it."""
     browser = start(texts=True)
-    strings, link_page = browser.review.nlp.vocab.strings, browser.client.get
+    strings, link_page = browser.nlp.vocab.strings, browser.client.get
     ids = browser.ids
     before = len(strings)
 
@@ -492,14 +491,14 @@ def test_memory_stays_level_under_a_stream_of_new_words(start):
 
     with ThreadPoolExecutor(3) as pool:
         asked, looked = pool.map(ask, range(60)), pool.map(look, range(20))
-        browser.post("/decide/accept", id=ids["Vexil"], title="Vexil")
+        browser.decide("accept", "Vexil", title="Vexil")
         browser.post("/decide/learn", n=0, kb_id="cat")
         assert all(asked)
         assert all(looked)
     browser.post("/undo")
-    browser.post("/decide/reject", id=ids["Quorn"])
+    browser.decide("reject", "Quorn")
     assert len(strings) < before + 60
-    assert len(list(browser.review.nlp.vocab)) < 1500
+    assert len(list(browser.nlp.vocab)) < 1500
     browser.post("/save")
     assert start().ids.keys() == ids.keys() - {"Vexil", "Quorn"}
 

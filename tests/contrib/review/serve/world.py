@@ -88,12 +88,29 @@ def running(app, port, rules=None):
 
 
 class Shown:
-    """A review that is shown."""
+    """A review that is shown, and what its tests look at."""
+
+    @property
+    def rows(self):
+        """Its open new entities by id."""
+        return self.review.queue.rows
 
     @property
     def ids(self):
-        """The ids of its new entities by name."""
-        return {row.name: row.id for row in self.review.queue.rows.values()}
+        """Their ids by name."""
+        return {row.name: row.id for row in self.rows.values()}
+
+    @property
+    def standing(self):
+        return self.review.standing
+
+    @property
+    def kb(self):
+        return self.review.linker.kb
+
+    @property
+    def nlp(self):
+        return self.review.nlp
 
 
 class Browser(Shown):
@@ -129,6 +146,10 @@ class Browser(Shown):
         self.answer = self.client.post(self.root + path, data=fields)
         assert self.answer.status_code == status, self.answer.text
         return self.answer.text
+
+    def decide(self, action, name, status=200, **fields):
+        """Decide on the new entity of this name."""
+        return self.post(f"/decide/{action}", status, id=self.ids[name], **fields)
 
     def fields_of(self, page, action):
         """The hidden fields of the first form of a page with this action."""
