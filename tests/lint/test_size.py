@@ -52,7 +52,7 @@ CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 CEILINGS = {
     "tokens of the core": 233_300,
     "tokens of contrib/": 80_600,
-    "tokens of tests/": 252_550,
+    "tokens of tests/": 250_870,
     "tokens a line of code": 8.6,
     "percent of names that are vague": 0.6,
     "asserts that join several checks": 52,
