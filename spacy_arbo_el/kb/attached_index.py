@@ -15,7 +15,7 @@ import numpy as np
 from ..base.errors import Warnings
 from ..base.log import warn_once
 from ..storage.files import temporary, write_file
-from .vector_cache import CHECKED
+from .database import CHECKED
 from .vector_files import VectorKind
 
 # How many bytes of a file are read at a time.

@@ -19,13 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import Errors
-from .vector_files import DTYPES
 
 SCHEMA = Path(__file__).with_name("schema.sql").read_text(encoding="utf8")
 # The name of its file.
 DATABASE = "entities.sqlite"
 FORMAT = "spacy-arbo-el.kb"
 VERSION = 6
+# The types in which vectors are stored.
+DTYPES = ("float32", "float16")
 
 # A condition on values that are given as a JSON array, see ``Database.rows_among``.
 IN = "IN (SELECT value FROM json_each(?))"

@@ -1,7 +1,7 @@
 """The folder of a knowledge base: its files, the right to write, and the database in use.
 
 ``entities.sqlite`` holds the entities, each with a checksum. All else follows from them:
-the vectors by encoder (``vector_cache.py``), which texts the entities have (``texts.py``), and
+the vectors by encoder (``vector_files.py``), which texts the entities have (``texts.py``), and
 search indexes (``attached_index.py``).
 """
 
@@ -20,6 +20,7 @@ from filelock import FileLock
 
 from ..base.errors import Errors, Warnings, code_of
 from ..base.log import warn_once
+from ..base.settings import check_choice
 from ..storage.files import MANIFEST, is_temporary, remove_abandoned, unpack_arrays
 from ..storage.folders import (
     LOCK,
@@ -31,10 +32,9 @@ from ..storage.folders import (
 from ..storage.folders import restore as restore_folder
 from ..storage.lines import check_exists, read_start
 from ..storage.locks import SharedLock
-from .carrying import carry_over
-from .database import DATABASE, FORMAT, VERSION, Database, check_database
+from .database import DATABASE, DTYPES, FORMAT, VERSION, Database, check_database
 from .store import EntityStore
-from .vector_files import check_dtype
+from .vector_files import carry_over
 
 # The files of spaCy's ``InMemoryLookupKB``.
 SPACY_FILES = ("contents", "strings.json")
@@ -272,6 +272,7 @@ class Storage:
     source: SourceFolder | None
 
     def __init__(self, dtype: str):
+        check_choice("dtype", dtype, DTYPES)
         self.edits = 0
         self.guard = SharedLock()
         self._set(Database(), None)
@@ -282,7 +283,7 @@ class Storage:
             generation=0,
             entities=0,
             positions=0,
-            dtype=check_dtype(dtype),
+            dtype=dtype,
         )
 
     def _set(self, database: Database, source: SourceFolder | None) -> None:

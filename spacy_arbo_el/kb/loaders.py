@@ -19,13 +19,13 @@ from ..storage.formats import (
     parsed_options,
 )
 from ..storage.lines import check_exists
-from .carrying import carry_over
 from .database import DATABASE
 from .entity import Entity
 from .folder import LOCK, replacing_kb
 from .importers import ImportReport, entities_of
 from .importers.common import records_by_id
 from .knowledge_base import ArboKB
+from .vector_files import carry_over
 
 
 def import_into(

@@ -1,12 +1,13 @@
 """Vectors of the entities of a knowledge base: rows of them, and those in use.
 
-They are of one encoder at a time, and found by their texts, see ``vector_cache.py``.
+They are of one encoder at a time, and found by their texts, see ``vector_files.py``.
 """
 
 import mmap
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +15,33 @@ import numpy as np
 import torch
 
 from ..base.errors import Errors
+from ..base.log import log
 from ..encoders.protocol import Text
 from ..storage.files import write_file
+from ..storage.locks import ForkableLock
 from .attached_index import AttachedIndex
 from .folder import Storage
 from .texts import DistinctTexts, TextRows, file_of, missing_texts
-from .vector_cache import MOST_KEPT, VectorCache, VectorCaches, say_where
-from .vector_files import VectorFolder, VectorKind, by_use, check_dtype
+from .vector_files import (
+    CACHE,
+    STEP,
+    VectorCache,
+    VectorFolder,
+    VectorKind,
+    by_use,
+    user_cache,
+)
 from .verbalizations import Verbalization, verbalization_identity
 
 Encode = Callable[[list[Text]], np.ndarray]
 
 NAMES = "names"
-# The number of rows written, and prepared, at a time where all are.
-STEP = 65536
+# The number of rows prepared at a time where all are.
 BLOCK = 4096
+# So few texts are encoded anew where there is no folder to keep their vectors in.
+FEW = 1000
+# Vectors in use of each kind.
+MOST_KEPT = 4
 # How often texts are encoded into a folder whose files other programs replace meanwhile.
 PASSES = 5
 # A file of so many times as many texts as there are edits is not written again for these.
@@ -52,7 +65,7 @@ class VectorRows:
         dtype: str = "float32",
         places: np.ndarray | None = None,
     ):
-        self.dtype = check_dtype(dtype)
+        self.dtype = dtype
         self.owners = np.zeros(0, dtype=np.int64) if owners is None else owners
         base = np.zeros((0, 0), dtype=dtype) if vectors is None else vectors
         self._vectors = base.astype(dtype, copy=False)
@@ -105,6 +118,95 @@ class VectorRows:
             base.madvise(mmap.MADV_DONTNEED)
 
 
+class VectorCaches:
+    """Vectors in use by kind: in the folder, in the user's cache, or in memory.
+
+    storage: The entities, and their folder.
+    count: How many texts they have. Without a folder, vectors of few are kept in memory.
+    """
+
+    def __init__(self, storage: Storage):
+        self.storage = storage
+        self.count = 0
+        self._caches: dict[tuple[VectorKind, bool], VectorCache] = {}
+        self._user_caches: dict[VectorKind, VectorCache] = {}
+        self._making = ForkableLock()
+
+    def clear(self) -> None:
+        """Forget all vectors."""
+        self._caches.clear()
+        self._user_caches.clear()
+
+    def keep(self, cache: VectorCache) -> VectorCache:
+        """Use vectors from now on for their kind."""
+        self._caches[cache.about, True] = cache
+        return cache
+
+    def of(self, kind: str, encoder: str, *, persist: bool = True) -> VectorCache:
+        """The vectors of some kind of texts, to look them up and to add some.
+
+        kind: What the texts are, such as "descriptions": lowercase letters.
+        persist: Whether others may use the vectors. Those of an encoder in training are not.
+        """
+        vector_kind = VectorKind(encoder, kind, self.storage.dtype)
+        with self._making:
+            # An encoder in training has the vectors of another where its weights are the same.
+            persist = persist or (vector_kind, True) in self._caches
+            cache = self._caches.get((vector_kind, persist))
+            if cache is None:
+                folder = self._place(vector_kind) if persist else None
+                same = [
+                    k for k in self._caches if k[0].kind == kind and k[1] == persist
+                ]
+                for old in same[: len(same) + 1 - (MOST_KEPT if persist else 1)]:
+                    del self._caches[old]
+                cache = self._caches[vector_kind, persist] = VectorCache(
+                    vector_kind, folder
+                )
+                cache.used()
+        return cache
+
+    def _place(self, vector_kind: VectorKind) -> VectorFolder | None:
+        place = self.storage.folder
+        folder = None if place is None else VectorFolder(place)
+        if folder is not None and (folder.is_writable or folder.has(vector_kind)):
+            return folder
+        return user_cache() if self.count > FEW else None
+
+    def to_fill(self, cache: VectorCache, keys: np.ndarray) -> VectorCache:
+        """Vectors of the same kind that texts can be added to, with those of the user's cache.
+
+        keys: (n,) int64, those of all texts.
+        """
+        missing = cache.missing(keys)
+        shared = self._shared(cache) if len(missing) else None
+        if shared is not None and cache.folder is not None:
+            if cache.folder.is_writable:
+                cache.take_over(shared, missing)
+            elif len(missing) > FEW:
+                shared.take_over(cache, keys)
+                cache = self.keep(shared)
+        cache.used()
+        return cache
+
+    def _shared(self, cache: VectorCache) -> VectorCache | None:
+        """Vectors of the same kind in the user's cache; None where that is their place."""
+        place = user_cache()
+        if cache.folder is None or place is None or cache.folder.path == place.path:
+            return None
+        if cache.about not in self._user_caches:
+            self._user_caches[cache.about] = VectorCache(cache.about, place)
+        return self._user_caches[cache.about]
+
+
+@lru_cache(maxsize=8)
+def say_where(folder: VectorFolder) -> None:
+    """Log once where vectors are stored."""
+    message = "Vectors are kept in %s, at most %d MB. The environment variable %s moves it, or "
+    message += "switches it off where it is empty"
+    log.info(message, folder.path, folder.most_bytes >> 20, CACHE)
+
+
 class EntityVectors:
     """The vectors of all texts of all entities.
 
@@ -119,6 +221,7 @@ class EntityVectors:
         self._forget()
 
     def _forget(self) -> None:
+        self.caches.clear()
         # All texts, and those that have rows.
         self._texts = self._shown = TextRows()
         self._only: np.ndarray | None = None
@@ -134,7 +237,6 @@ class EntityVectors:
         """Note that the database was replaced. The texts of an earlier state of it are kept."""
         texts = self._texts
         if not texts.fits(self.storage.database.manifest(), texts.identity or "-"):
-            self.caches.clear()
             self._forget()
         self.epoch += 1
 
@@ -180,11 +282,8 @@ class EntityVectors:
     def encoders(self) -> list[str]:
         """Fingerprints of the encoders whose vectors are in the folder, those used last first."""
         place = self.storage.folder
-        return (
-            []
-            if place is None
-            else [kind.encoder for kind in VectorFolder(place).kinds(NAMES)]
-        )
+        kinds = [] if place is None else VectorFolder(place).kinds(NAMES)
+        return [kind.encoder for kind in kinds]
 
     def are_of(
         self,
@@ -241,7 +340,7 @@ class EntityVectors:
         for kind in folder.kinds(NAMES):
             cache = VectorCache(kind, folder)
             if cache.has(texts.keys).any():
-                self._use(texts, cache)
+                self._use(texts, self.caches.keep(cache))
                 return
 
     # Encoding
@@ -282,15 +381,10 @@ class EntityVectors:
                 has = cache.has(chosen.keys)
             for new in missing_texts(self.storage.entities, verbalize, chosen, has):
                 with cache.filling():
-                    keys = np.array(list(new), dtype=np.int64)
-                    lacking = [
-                        key
-                        for key, has_vector in zip(new, cache.has(keys))
-                        if not has_vector
-                    ]
-                    if lacking:
-                        vectors = encode([new[key] for key in lacking])
-                        cache.put(np.array(lacking, dtype=np.int64), vectors)
+                    lacking = cache.missing(np.array(list(new), dtype=np.int64))
+                    if len(lacking):
+                        vectors = encode([new[key] for key in lacking.tolist()])
+                        cache.put(lacking, vectors)
                         count += len(lacking)
         if count and cache.folder is not None and cache.folder.most_bytes:
             say_where(cache.folder)
@@ -305,12 +399,11 @@ class EntityVectors:
         self._earlier = earlier._cache
 
     def _current_texts(self, verbalize: Verbalization) -> TextRows:
-        texts = self._texts if self._gives_same(verbalize) else None
         identity = verbalization_identity(verbalize)
-        if texts is None:
-            texts = self._saved_texts(file_of(identity)) if identity else None
-        if texts is None:
-            texts = TextRows(identity=identity)
+        texts = self._texts if self._gives_same(verbalize) else None
+        if texts is None and identity:
+            texts = self._saved_texts(file_of(identity))
+        texts = texts or TextRows(identity=identity)
         return texts.updated(self.storage.entities, verbalize)
 
     def _gives_same(self, verbalize: Verbalization) -> bool:
@@ -338,7 +431,6 @@ class EntityVectors:
     def _use(
         self, every_text: TextRows, cache: VectorCache, only: np.ndarray | None = None
     ) -> None:
-        before = self._shown
         texts = every_text
         is_same_encoder = self._cache is not None and self._cache.about == cache.about
         is_other = self._cache is not None and not is_same_encoder
@@ -347,7 +439,7 @@ class EntityVectors:
             texts = every_text = every_text.compacted()
         if only is not None:
             texts = every_text.limited_to(only).compacted()
-        extends = is_same_encoder and texts.extends(before)
+        extends = is_same_encoder and texts.extends(self._shown)
         vectors, readable, places = cache.locate(texts.keys)
         readable = np.append(readable, False)[places]
         owners = np.where(readable, texts.owners, -1)
@@ -356,15 +448,13 @@ class EntityVectors:
         self._shown = texts
         self._cache = cache
         self._only = only
-        self.epoch += not extends
         if not extends:
-            place = self.storage.folder
-            index = (
-                None
-                if place is None
-                else AttachedIndex.read(place, cache.about, texts.keys)
-            )
-            self._index = index
+            self.epoch += 1
+            self._index = None
+            if self.storage.folder is not None:
+                self._index = AttachedIndex.read(
+                    self.storage.folder, cache.about, texts.keys
+                )
 
     # Folders and bytes
 
@@ -411,10 +501,8 @@ class EntityVectors:
         if is_new:
             lock.unlink(missing_ok=True)
         if texts.identity:
-            rows_of_texts = TextRows(
-                uuid, texts.generation, texts.identity, texts.owners, texts.keys
-            )
-            write_file(path / file_of(texts.identity), rows_of_texts.to_bytes())
+            data = replace(texts, uuid=uuid).to_bytes()
+            write_file(path / file_of(texts.identity), data)
         if self._index is not None:
             with suppress(FileNotFoundError):  # another program may have replaced it
                 self._index.write(path, cache.about, self._shown.keys)
@@ -437,7 +525,6 @@ class EntityVectors:
 
     def from_dict(self, values: dict[str, Any]) -> None:
         """Load the output of ``to_dict``. ValueError where it is damaged, or of other entities."""
-        self.caches.clear()
         self._forget()
         if not values:
             return

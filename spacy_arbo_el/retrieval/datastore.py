@@ -18,7 +18,7 @@ from ..encoders.protocol import Text
 from ..kb.knowledge_base import ArboKB
 from ..kb.loaders import load_kb
 from ..kb.respelling import respelled
-from ..kb.vector_cache import VectorCache
+from ..kb.vector_files import VectorCache
 from ..mentions.normalization.text import Normalizer
 from ..mentions.record import MentionBatch, MentionRecord
 from ..names.spellings import folded

@@ -16,7 +16,7 @@ from spacy_arbo_el import ArboKB, Entity
 from spacy_arbo_el.kb.folder import database_of_bytes
 from spacy_arbo_el.kb.store import COLUMNS, checksum
 from spacy_arbo_el.kb.texts import TextRows, file_of
-from spacy_arbo_el.kb.vector_cache import VectorKind
+from spacy_arbo_el.kb.vector_files import VectorKind
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.kb.verification import verify
 

@@ -14,7 +14,7 @@ from spacy.vocab import Vocab
 from spacy_arbo_el import ArboKB, Entity
 from spacy_arbo_el.kb import database, folder, store
 from spacy_arbo_el.kb.texts import file_of
-from spacy_arbo_el.kb.vector_cache import VectorKind
+from spacy_arbo_el.kb.vector_files import VectorKind
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.kb.verification import verify
 from spacy_arbo_el.names.spellings import folded as spelling

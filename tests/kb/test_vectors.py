@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
 from spacy_arbo_el import ArboKB, Entity
-from spacy_arbo_el.kb import vector_cache, vector_files
-from spacy_arbo_el.kb.vector_cache import VectorCache, VectorFolder, VectorKind
+from spacy_arbo_el.kb import vector_files, vectors
+from spacy_arbo_el.kb.vector_files import VectorCache, VectorFolder, VectorKind
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.kb.verification import verify
 
@@ -159,7 +159,7 @@ def _refuse(*_):
     raise PermissionError("read-only")
 
 
-MANY = [{"id": f"e{i}", "title": f"name {i}"} for i in range(vector_cache.FEW + 1)]
+MANY = [{"id": f"e{i}", "title": f"name {i}"} for i in range(vectors.FEW + 1)]
 
 
 @pytest.fixture
