@@ -108,7 +108,6 @@ def score(folder: Path, steps: int, corpora: Mapping[str, Sequence[Doc]]) -> Non
     linkers = {"untrained": untrained, "BioCoM": trained("biocom", folder, steps)}
     linkers["SapBERT"] = trained("linker", folder, steps)
     linkers["SapBERT"].datastore.exemplars = ExemplarStore()
-    linkers["SapBERT"].datastore.changed()
     for linker in linkers.values():
         linker.refresh()
     tfidf = NameTfidf.build(untrained.kb.entities.items())

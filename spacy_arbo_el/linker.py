@@ -423,7 +423,6 @@ class ArboLinker(TrainablePipe):
         self.datastore.exemplars = ExemplarStore()
         self.stages = replace(self.stages, corrections=Corrections())
         self.new_entities = NewEntities()
-        self.datastore.changed()
         for batch in util.minibatch(get_examples(), size=256):
             self._store(batch)
         records = self.exemplars.records

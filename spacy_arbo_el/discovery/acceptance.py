@@ -74,7 +74,6 @@ class Acceptance:
                     kb.remove(accepted.id)
                 raise
             self.corrections.forget_outdated(mentions.keys, accepted.id)
-            datastore.changed()
             new_entities.mark_accepted(
                 new_entity, accepted.id, added=is_new, labels=before
             )
@@ -121,7 +120,6 @@ class Acceptance:
             and kb_id not in kb.entities.redirects().values()
         ):
             kb.remove(kb_id)
-        self.datastore.changed()
 
 
 def entity_from(

@@ -72,13 +72,11 @@ def restored(linker: ArboLinker, docs: Sequence[Doc]) -> Iterator[None]:
     )
     with datastore.editing():
         datastore.exemplars = remaining
-        datastore.changed()
     linker.stages = replace(stages, corrections=deepcopy(stages.corrections))
     try:
         yield
     finally:
         with datastore.editing():
             datastore.exemplars = store
-            datastore.changed()
         linker.stages = stages
         linker.cfg.update(cfg)

@@ -1,7 +1,7 @@
 """Learning from single mentions without training: ``learn``, ``reject_link`` and ``forget``."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 
 from spacy.tokens import Doc, Span
@@ -111,7 +111,6 @@ class Feedback:
                 self.datastore.exemplars.remove([key])
             else:
                 self.datastore.exemplars.relabel(key, correction.before)
-            self.datastore.changed()
             return True
 
     def add_exemplars(
@@ -148,7 +147,6 @@ class Feedback:
             stored = {key for key in keys if store.row(key) >= 0}
             self.corrections.forget_at(stored)
             store.remove(stored)
-            self.datastore.changed()
             return len(stored)
 
     def _correction(self, span: Span) -> Correction:
@@ -193,11 +191,10 @@ class Feedback:
 
     def _correct(self, span: Span, correction: Correction) -> None:
         batch = self.reader.read([[span]])
-        (record,) = batch.records
-        labelled = replace(record, kb_ids=self._labels(span, correction))
-        self.datastore.add_exemplars([labelled], batch.inputs)
+        self.datastore.add_exemplars(batch.records, batch.inputs)
+        labels = self._labels(span, correction)
+        self.datastore.exemplars.relabel(key_of(span), labels)
         self.corrections.items[correction_key(span)] = correction
-        self.datastore.changed()
 
 
 def correction_key(span: Span) -> CorrectionKey:

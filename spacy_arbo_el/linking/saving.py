@@ -123,7 +123,8 @@ class Serializer:
         stages = self.linker.stages
         drop_orphans(stages.corrections, stages.datastore.exemplars, self.linker.name)
         self.linker.encoder.weights_changed()
-        stages.datastore.loaded()
+        if self.linker.encoder.is_ready:
+            stages.datastore.refresh()
 
     def _parts(self, exclude: Iterable[str]) -> list[_Part]:
         linker = self.linker

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from spacy.vocab import Vocab
@@ -14,7 +14,6 @@ from ..base.errors import Warnings
 from ..base.log import log, warn_once
 from ..encoders.dual import DualEncoder
 from ..encoders.inputs import SpanInputs
-from ..encoders.protocol import Text
 from ..kb.knowledge_base import ArboKB
 from ..kb.loaders import load_kb
 from ..kb.respelling import respelled
@@ -35,6 +34,15 @@ MOST_NAMED = 8
 T = TypeVar("T")
 
 
+class Revision(NamedTuple):
+    """A state of entities and exemplars, with the number of changes of each."""
+
+    kb: ArboKB
+    edits: int
+    exemplars: ExemplarStore
+    version: int
+
+
 class Datastore:
     """A knowledge base and exemplars with vectors of the current encoder.
 
@@ -50,7 +58,6 @@ class Datastore:
     normalizer: Normalizes surface forms; None to keep them.
     kb: The knowledge base.
     exemplars: The exemplar store.
-    content: A number that grows whenever an entity or an exemplar is added, changed or removed.
     """
 
     def __init__(
@@ -66,12 +73,18 @@ class Datastore:
         self.normalizer = normalizer
         self.kb = ArboKB(vocab)
         self.exemplars = ExemplarStore()
-        self.content = 0
-        self._edits = self.kb.edits
         self._derived = RevisionCache()
         self._builder = RetrieverBuilder(settings)
+        # The search, and what it is of.
         self._retriever: Retriever | None = None
+        self._searched: Revision | None = None
         self._only: np.ndarray | None = None
+
+    @property
+    def revision(self) -> Revision:
+        """The present state. It is another one whenever an entity or an exemplar is."""
+        exemplars = self.exemplars
+        return Revision(self.kb, self.kb.edits, exemplars, exemplars.version)
 
     @contextmanager
     def reading(self) -> Iterator[Retriever]:
@@ -126,15 +139,13 @@ class Datastore:
         build: Makes the value.
         update: Makes it from the previous one; None where it can't.
         """
-        return self._derived.get(name, self.content, build, update)
+        return self._derived.get(name, self.revision, build, update)
 
     def has_type(self, name: str) -> bool:
         """Return whether an entity has this type."""
-        kb = self.kb
-        types = self._derived.get(
-            "types", (kb, kb.edits), lambda: frozenset(kb.entities.type_counts())
+        return name in self.derived(
+            "types", lambda: frozenset(self.kb.entities.type_counts())
         )
-        return name in types
 
     def named(self, strings: Iterable[str]) -> dict[str, int]:
         """Find the strings that are names of entities.
@@ -168,7 +179,6 @@ class Datastore:
         with self.editing():
             kb.vectors.reuse_vectors_of(self.kb.vectors)
             self.kb = kb
-            self.changed()
 
     def add_exemplars(
         self,
@@ -178,37 +188,17 @@ class Datastore:
     ) -> np.ndarray:
         """Store labelled mentions as exemplars, see ``ExemplarStore.extend``: their rows."""
         with self.editing():
-            before = self.exemplars.version
-            rows = self.exemplars.extend(records, inputs, vectors)
-            if self.exemplars.version != before:
-                self.changed()
-            return rows
-
-    def changed(self) -> None:
-        """Note a change of an entity or exemplar."""
-        self.content += 1
-        self._retriever = None
-
-    def loaded(self) -> None:
-        """Note that data was loaded from bytes or a folder, and encode what lacks vectors."""
-        self.changed()
-        if self.encoder.is_ready:
-            self.refresh()
+            return self.exemplars.extend(records, inputs, vectors)
 
     # Vectors
-
-    @property
-    def is_current(self) -> bool:
-        """Return whether the KB is unchanged since the last refresh."""
-        return self.kb.edits == self._edits
 
     @property
     def _is_fresh(self) -> bool:
         return (
             self._retriever is not None
+            and self._searched == self.revision
             and self.exemplars.fingerprint == self.encoder.fingerprint
             and not self.kb.has_changed_outside
-            and self.is_current
             and self._is_encoded
         )
 
@@ -232,14 +222,13 @@ class Datastore:
 
     def _refresh(self) -> Retriever:
         start = time.perf_counter()
-        n_texts = 0
         self.kb.reload_if_changed()
-        if not self.is_current:
-            self.changed()
-        if not self._is_encoded:
-            n_texts = self._sync()
-        self._edits = self.kb.edits
+        if self._searched != self.revision:
+            self._retriever = None
         encoder = self.encoder
+        n_texts = 0
+        if not self._is_encoded:
+            n_texts = self._encode_entities(encoder.text_fingerprint)
         n_mentions = self.exemplars.sync(encoder.encode_mentions, encoder.fingerprint)
         if n_mentions:
             self._retriever = None
@@ -249,20 +238,24 @@ class Datastore:
             log.info(message, n_texts, n_mentions, seconds)
         if self._retriever is None:
             self._retriever = self._builder.build(self.kb, self.exemplars)
+            self._searched = self.revision
         return self._retriever
 
-    def _sync(self) -> int:
-        """Encode the entities that lack vectors. RETURNS: The number of texts encoded."""
+    def _encode_entities(self, fingerprint: str) -> int:
+        """Encode the entities that lack vectors. RETURNS: The number of texts encoded.
+
+        fingerprint: The encoder whose vectors there are.
+        """
+        self._retriever = None
         encoder = self.encoder
-        count = self.kb.encode_missing(
+        is_own = fingerprint == encoder.text_fingerprint and not encoder.is_trained
+        return self.kb.encode_missing(
             self.settings.verbalization,
-            self._encode_texts,
-            encoder.text_fingerprint,
-            persist=not encoder.is_trained,
+            partial(encode_texts, encoder),
+            fingerprint,
+            persist=is_own,
             only=self._only,
         )
-        self._retriever = None
-        return count
 
     def encode_exemplars(self) -> None:
         """Encode the exemplars that lack vectors; those of entities stay as they are."""
@@ -273,24 +266,9 @@ class Datastore:
     def encode_missing(self) -> None:
         """Encode what has no vector, and keep older vectors. Training uses this."""
         with self.editing():
-            kb = self.kb
-            fingerprint = kb.fingerprint or self.encoder.text_fingerprint
-            is_own = (
-                fingerprint == self.encoder.text_fingerprint
-                and not self.encoder.is_trained
-            )
-            kb.vectors.reuse_vectors_of(kb.vectors)
-            kb.encode_missing(
-                self.settings.verbalization,
-                self._encode_texts,
-                fingerprint,
-                persist=is_own,
-            )
-            self.exemplars.sync(
-                self.encoder.encode_mentions, self.exemplars.fingerprint
-            )
-            self._edits = kb.edits
-            self._retriever = None
+            encoder = self.encoder
+            self._encode_entities(self.kb.fingerprint or encoder.text_fingerprint)
+            self.exemplars.sync(encoder.encode_mentions, self.exemplars.fingerprint)
 
     @property
     def is_limited(self) -> bool:
@@ -320,9 +298,6 @@ class Datastore:
         persist = not self.encoder.is_trained
         cache = caches.of(kind, self.encoder.text_fingerprint, persist=persist)
         return caches.to_fill(cache, keys)
-
-    def _encode_texts(self, texts: Sequence[Text]) -> np.ndarray:
-        return encode_texts(self.encoder, texts)
 
     # What the search for a batch needs
 

@@ -88,7 +88,8 @@ class ExemplarStore:
             record = records[i]
             row = self.row(record.key)
             if row >= 0:
-                self._set_record(row, record)
+                if record != self.records[row]:
+                    self._set_record(row, record)
                 continue
             self._rows[record.key] = len(self.records)
             self.records.append(record)
@@ -115,21 +116,20 @@ class ExemplarStore:
             self._set_vectors(self.vectors[remaining[remaining < len(self.vectors)]])
         self.inputs = self.inputs.take(remaining)
         self._set_records([self.records[row] for row in remaining.tolist()])
-        self.version += 1
 
     def _set_record(self, row: int, record: MentionRecord) -> None:
-        if self.records[row] != record:
-            self.records[row] = record
-            self.version += 1
-            self._entities = None, self._entities[1]
+        self.records[row] = record
+        self.version += 1
+        self._entities = None, self._entities[1]
 
     def _set_records(self, records: list[MentionRecord]) -> None:
         self.records = records
+        self.version += 1
         self._rows = {record.key: row for row, record in enumerate(records)}
         self._entities = None, self._entities[1]
 
     def relabel(self, key: MentionKey, kb_ids: tuple[str, ...]) -> None:
-        """Replace the gold ids of a mention."""
+        """Replace the gold ids of a mention. It counts as a change, whatever they were."""
         row = self._rows[key]
         self._set_record(row, replace(self.records[row], kb_ids=kb_ids))
 

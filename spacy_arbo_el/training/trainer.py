@@ -19,7 +19,7 @@ from ..base.memory import release_memory
 from ..encoders.dual import TOWERS
 from ..encoders.inputs import SpanInputs
 from ..kb.texts import DistinctTexts
-from ..retrieval.datastore import Datastore
+from ..retrieval.datastore import Datastore, Revision
 from .cache import EmbeddingCache
 from .losses import LearnsScale
 from .objective import TrainingObjective
@@ -32,7 +32,7 @@ from .table import GoldTable
 class _TrainingData:
     """Data that training derives from the datastore.
 
-    content: The content of the datastore that it belongs to.
+    revision: The state of the datastore that it belongs to.
     entities: The state of the knowledge base that it belongs to.
     texts: The distinct texts of the knowledge base.
     text_inputs: The same, tokenized.
@@ -40,7 +40,7 @@ class _TrainingData:
     cache: The vectors of texts and exemplars on which positives and negatives are chosen.
     """
 
-    content: int
+    revision: Revision
     entities: Hashable
     texts: DistinctTexts
     text_inputs: SpanInputs
@@ -179,9 +179,8 @@ class Trainer:
     def _extended(self, data: _TrainingData) -> _TrainingData:
         """Data of the present datastore, keeping older cached vectors."""
         datastore = self.datastore
-        if not datastore.is_current or data.content != datastore.content:
+        if data.revision != datastore.revision:
             datastore.encode_missing()
-            datastore.changed()
             data = self._data = self._read_datastore(data, keep=True)
         return data
 
@@ -216,7 +215,7 @@ class Trainer:
                 _rows_of(earlier.table.records, table.records),
                 keep,
             )
-        return _TrainingData(datastore.content, entities, texts, inputs, table, cache)
+        return _TrainingData(datastore.revision, entities, texts, inputs, table, cache)
 
     # Checkpoints
 

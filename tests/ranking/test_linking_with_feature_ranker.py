@@ -149,7 +149,6 @@ def test_withheld_features_are_those_without_the_exemplars():
         keys = [record.key for record, i in zip(store.records, owners) if part_of[i] == part]
         with other.datastore.editing():
             store.remove(keys)
-            other.datastore.changed()
         expected = other.reranker.gather(*retrieved(other)[:2], other.stages.context)
         places = np.flatnonzero(part_of[mentions.gold[rows].max(axis=1)] == part)
         without = expected.take(rows[places])

@@ -30,6 +30,7 @@ from ....kb.vectors import NAMES
 from ....linker import ArboLinker, find_linker
 from ....mentions.annotations import Link, annotate, links_of
 from ....mentions.getters import GroupSpans, find_mentions, place_of, set_mentions
+from ....retrieval.datastore import Revision
 from ....retrieval.entity_texts import encode_texts
 from . import schema
 from .batching import SharedCall
@@ -86,11 +87,11 @@ class Service:
             thread,
             weigh=_weight,
             patience=patience,
-            state=self._version,
+            state=self._revision,
         )
         linked = self._zoned(partial(candidates, self.linker))
         self.cells: SharedCall[list[dict[str, Any]]] = SharedCall(
-            linked, thread, patience=patience, state=self._version
+            linked, thread, patience=patience, state=self._revision
         )
         self.texts: SharedCall[Any] = SharedCall(self._encoded, thread)
 
@@ -148,9 +149,9 @@ class Service:
     def _state(self) -> dict[str, Any]:
         return {"entities": len(self.linker.kb)}
 
-    def _version(self) -> tuple[int, int]:
-        """The numbers of changes that links depend on."""
-        return self.linker.datastore.content, self.linker.kb.edits
+    def _revision(self) -> Revision:
+        """The state that links depend on."""
+        return self.linker.datastore.revision
 
     def warm(self) -> None:
         """Load and compile what the first link needs."""
