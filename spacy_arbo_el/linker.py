@@ -29,6 +29,7 @@ from .discovery.new_entities import NewEntities
 from .encoders.dual import DualEncoder
 from .encoders.inputs import EncodingCache
 from .kb.knowledge_base import ArboKB
+from .linking.by_label import ByLabel, ThresholdSetting, check_threshold
 from .linking.corpus import CorpusLinker
 from .linking.corrections import Corrections
 from .linking.coverage import (
@@ -44,12 +45,6 @@ from .linking.only import Only
 from .linking.saving import Serializer, rebuild
 from .linking.settings import LiveSettings, name_in_pipeline
 from .linking.stages import LinkingStages, StagePart
-from .linking.thresholds import (
-    ThresholdSetting,
-    check_threshold,
-    shown_threshold,
-    threshold_of,
-)
 from .mentions.annotations import ONLY_NIL, DocLinks, Overwrite, register_extension
 from .mentions.explanation import Explanation
 from .mentions.getters import gold_mentions_example
@@ -163,7 +158,7 @@ class ArboLinker(TrainablePipe):
             repr(self.name),
             repr(self.kb),
             exemplars,
-            f"threshold {shown_threshold(self.threshold)}",
+            f"threshold {self.threshold}",
         ]
         if not self.encoder.is_ready:
             details.append("encoder not loaded yet")
@@ -198,10 +193,9 @@ class ArboLinker(TrainablePipe):
         return self.datastore.settings.similarity
 
     @property
-    def threshold(self) -> float:
-        """The probability that a link must have; ``LabelThresholds`` where it differs by label."""
-        setting = self.cfg["threshold"]
-        return setting if isinstance(setting, float) else threshold_of(setting)
+    def threshold(self) -> ByLabel:
+        """The probability that a link must have. Those of labels are in its ``by_label``."""
+        return ByLabel(self.cfg["threshold"])
 
     @threshold.setter
     def threshold(self, value: ThresholdSetting) -> None:

@@ -14,7 +14,6 @@ from ..base.log import log
 from ..discovery.grouping import Discovery
 from ..linker import ArboLinker, linkers_of
 from ..linking.stages import LinkingStages
-from ..linking.thresholds import LabelThresholds
 from ..mentions.labels import (
     Identity,
     annotated_batches,
@@ -47,7 +46,7 @@ class Fit(NamedTuple):
     def install(self, linker: ArboLinker) -> None:
         linker.calibration = self.calibration
         linker.reranker = self.reranker
-        if not isinstance(linker.threshold, LabelThresholds):
+        if not linker.threshold.by_label:
             linker.threshold = self.threshold
 
 

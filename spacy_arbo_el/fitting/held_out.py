@@ -8,7 +8,6 @@ from spacy.tokens import Doc
 
 from ..linker import ArboLinker
 from ..linking.stages import LinkingStages
-from ..linking.thresholds import LabelThresholds
 from .calibrate import HeldOutFit, divided, fit_folds
 from .thresholds import THRESHOLDS, ThresholdSweep, cautious_row, sweep_linking
 
@@ -45,7 +44,7 @@ def fit_held_out(
     fit = fit_folds(
         linker, docs, folds, stages=stages, from_scratch=from_scratch, done=done
     )
-    if not folds or not score or isinstance(linker.threshold, LabelThresholds):
+    if not folds or not score or linker.threshold.by_label:
         return fit
     sweeps = []
     for (_, held_out), fold_fit in zip(divided(docs, folds), fit.without):

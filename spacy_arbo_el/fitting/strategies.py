@@ -23,8 +23,8 @@ from ..evaluation.scorer import recall_at
 from ..evaluation.uncertainty import SAMPLES, bootstrap_counts, documents_of
 from ..kb.entity import NIL
 from ..linker import ArboLinker, find_linker
+from ..linking.by_label import ByLabel
 from ..linking.stages import LinkingStages
-from ..linking.thresholds import shown_threshold
 from .calibrate import Fit, HeldOutFit, annotated_docs, divided
 from .exemplar_fit import fit_beside_exemplars, keeping, restored
 from .held_out import FOLDS, fit_held_out
@@ -162,7 +162,7 @@ class FitComparison:
                 f"{100 * error:.1f}",
                 "–"
                 if strategy.threshold is None
-                else shown_threshold(strategy.threshold),
+                else str(ByLabel(strategy.threshold)),
             )
             rows.append((strategy.name, *cells))
         interval_of = f"95 % of {SHOWN[self.by]}"
@@ -228,7 +228,8 @@ def compare_strategies(
                 trained = find_linker(nlp)
                 linked_after = trained.stages, held_out, trained.threshold
                 outcomes_of[TRAINED] += _held_out(trained, *linked_after)
-    thresholds = dict.fromkeys((UNCHANGED, EXEMPLARS), linker.threshold)
+    thresholds: dict[str, float] = {}
+    thresholds |= dict.fromkeys((UNCHANGED, EXEMPLARS), linker.threshold)
     thresholds |= dict.fromkeys((CALIBRATED, BOTH), fit.whole.threshold)
     strategies = [
         FitStrategy(name, outcomes, thresholds.get(name))

@@ -25,6 +25,7 @@ from ..mentions.record import keys_of
 from ..ranking.decisions import Decisions
 from ..ranking.ranking import Ranking
 from ..retrieval.mention_search import CorpusSearch
+from .by_label import ByLabel, ThresholdSetting, check_threshold
 from .corpus_mentions import CorpusMentions, CorpusPart
 from .coverage import (
     ESTIMATE,
@@ -36,7 +37,6 @@ from .coverage import (
 )
 from .documents import DocumentLinker
 from .stages import LinkingStages, LinkTexts, make_links
-from .thresholds import ThresholdSetting, check_threshold, threshold_of
 
 # Gives the documents of a corpus, anew each time.
 ReadDocs = Callable[[], Iterable[Doc]]
@@ -147,7 +147,7 @@ class CorpusLinker:
     def _threshold(self, value: ThresholdSetting | None) -> float:
         if value is None:
             return self.documents.threshold
-        return threshold_of(check_threshold(value))
+        return ByLabel(check_threshold(value))
 
     # The passes
 

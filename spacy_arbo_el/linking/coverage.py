@@ -26,7 +26,7 @@ from ..base.calibration import probability
 from ..base.errors import Errors
 from ..mentions.record import MentionRecord
 from ..ranking.ranking import RankedMentions, Ranking
-from .thresholds import OTHER_LABELS, threshold_for
+from .by_label import OTHER_LABELS, ByLabel
 
 # A share of all mentions, shares by label, "estimate", or None for that of the ranker's fit.
 CoverageSetting = float | Mapping[str, float] | str | None
@@ -77,13 +77,12 @@ def with_coverage(
     """
     if shares is None or isinstance(shares, str) or not len(records):
         return ranking
-    if isinstance(shares, Mapping):
-        default = shares.get(OTHER_LABELS, fitted)
-        share_of = [shares.get(record.label, default) for record in records]
-        shift = np.array([shift_between(fitted, share) for share in share_of])
-    else:
-        shift = np.full(len(records), shift_between(fitted, shares))
-    return ranking.shifted(np.where(corrected, 0.0, shift))
+    share = ByLabel(shares, fitted)
+    labels = [record.label for record in records]
+    shifts = {label: shift_between(fitted, share.of(label)) for label in set(labels)}
+    return ranking.shifted(
+        np.where(corrected, 0.0, [shifts[label] for label in labels])
+    )
 
 
 class ShareEstimate(NamedTuple):
@@ -213,7 +212,7 @@ def estimate_coverage(
     overall = estimate_share(presence, fitted, documents)
     ranking = ranked.ranking.take(rows)
     none = np.zeros(len(rows), dtype=bool)
-    needed = np.array([threshold_for(threshold, record.label) for record in records])
+    needed = np.array(list(map(ByLabel(threshold).of, labels.tolist())))
 
     def unlinked(shares: CoverageSetting) -> float:
         shifted = with_coverage(ranking, records, none, shares, fitted)

@@ -28,10 +28,10 @@ from ..ranking.ranking import (
 )
 from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import AllowedEntities, Neighbours
+from .by_label import ByLabel
 from .corrections import CERTAIN_LOGIT, Corrections
 from .coverage import ESTIMATE, CoverageSetting, with_coverage
 from .only import Only
-from .thresholds import LabelThresholds, least_threshold, threshold_for
 
 T = TypeVar("T")
 
@@ -183,15 +183,12 @@ class LinkingStages:
         """
         if threshold > 0.0:
             ranked = ranked.without_ties()
-        if not isinstance(threshold, LabelThresholds):
-            return self.inference.decide(
-                ranked, self.calibration, least_logit(threshold)
-            )
-        least = least_logit(least_threshold(threshold))
+        thresholds = ByLabel(threshold)
+        least = least_logit(min(thresholds.table.values()))
+        if not thresholds.by_label:
+            return self.inference.decide(ranked, self.calibration, least)
         labels = [record.label for record in ranked.batch.records]
-        needed = np.array(
-            [least_logit(threshold_for(threshold, label)) for label in labels]
-        )
+        needed = np.array([least_logit(thresholds.of(label)) for label in labels])
         likely = ranked.ranking.candidates.scores >= needed[:, None]
         ranked = replace(ranked, ranking=ranked.ranking.where(likely))
         decisions = self.inference.decide(ranked, self.calibration, least)

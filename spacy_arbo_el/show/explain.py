@@ -10,9 +10,9 @@ from spacy.tokens import Span
 from ..base.calibration import probability
 from ..base.display import shortened, shown_probability
 from ..kb.entity import NIL, Entity
+from ..linking.by_label import ByLabel
 from ..linking.coverage import ESTIMATE
 from ..linking.stages import LinkingStages
-from ..linking.thresholds import threshold_for
 from ..mentions.annotations import Link
 from ..mentions.explanation import SHOWN, Explanation, outcome_of
 from ..mentions.getters import offsets_of_span, place_of
@@ -29,7 +29,7 @@ class Explainer:
     """Explains the links of a linker. threshold: The probability that a link must have."""
 
     stages: LinkingStages
-    threshold: float
+    threshold: ByLabel
 
     def explain(self, span: Span, kb_id: str | None = None) -> Explanation:
         """Explain a mention's link. Its document is linked anew, with its other mentions.
@@ -53,7 +53,7 @@ class Explainer:
         self, span: Span, spans: Sequence[Span], row: int, kb_id: str | None
     ) -> Explanation:
         linked = self.stages.link([spans], self.threshold)
-        threshold = threshold_for(self.threshold, span.label_)
+        threshold = self.threshold.of(span.label_)
         link = linked.links[row]
         ids = {link.kb_id, *link.ids[:SHOWN]} - {NIL}
         titles = {
@@ -117,7 +117,7 @@ class Explainer:
         self, kb_id: str, span: Span, link: Link, ranked: RankedMentions, row: int
     ) -> str:
         datastore = self.stages.datastore
-        threshold = threshold_for(self.threshold, span.label_)
+        threshold = self.threshold.of(span.label_)
         if kb_id == NIL:
             return (
                 f"a link needs a probability of {threshold:g}, and this one has "

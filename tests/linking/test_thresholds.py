@@ -6,7 +6,7 @@ import pytest
 import spacy
 from spacy.util import load_model_from_config
 
-from spacy_arbo_el.linking.thresholds import LabelThresholds, check_threshold, threshold_for
+from spacy_arbo_el.linking.by_label import ByLabel, check_threshold
 
 from ..cases import cases
 from ..expecting import raises
@@ -55,7 +55,7 @@ def test_each_label_has_its_threshold(nlp):
     assert ids(linker.corpus.link([doc])[0]) == ["fever", "NIL"]
     assert "below the threshold of 1" in str(linker.explain(doc.ents[1], "other"))
     assert "PLACE 1" in repr(linker)
-    assert threshold_for(linker.threshold, "PLACE") == 1.0
+    assert linker.threshold.of("PLACE") == 1.0
     assert linker.threshold == 0.2
 
 
@@ -85,7 +85,7 @@ def test_tables_are_checked(value):
 
 
 def test_thresholds_are_pickled():
-    again = pickle.loads(pickle.dumps(LabelThresholds.of(TABLE)))
+    again = pickle.loads(pickle.dumps(ByLabel(TABLE)))
     assert again == 0.2
     assert again.by_label == {"PLACE": 1.0}
 
