@@ -13,7 +13,7 @@ from spacy.vocab import Vocab
 
 from ..base.bundled import english_words
 from ..kb.entity import Entity
-from ..names.firms import bare_forms, begins_with_firm_word, short_names
+from ..names.firms import begins_with_firm_word, firm_forms
 from ..names.folding import visible, with_whole_words
 from ..names.prefixes import differ_in_prefixes
 from ..names.signs import Joint, joints_of
@@ -86,7 +86,7 @@ class NearNames:
         bare = [
             (number, text)
             for number, name in enumerate(forms)
-            for text in dict.fromkeys((*bare_forms(name), *short_names(name)))
+            for text in dict.fromkeys(chain.from_iterable(firm_forms(name)))
             if is_usable(text, stop_words)
         ]
         owners = np.array(

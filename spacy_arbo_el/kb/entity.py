@@ -3,13 +3,12 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from itertools import chain
 from numbers import Real
 from typing import Any
 
 from ..base.display import shortened
 from ..base.errors import Errors
-from ..names.firms import short_names
+from ..names.firms import firm_forms
 from ..storage.lines import is_storable
 
 NIL = "NIL"
@@ -103,11 +102,10 @@ class Entity:
 
     @property
     def names_in_text(self) -> list[str]:
-        """The names, then those that texts write of firms; see ``short_names``."""
+        """The names, then those that texts write of firms; see ``FirmForms``."""
         names = self.names
-        return list(
-            dict.fromkeys((*names, *chain.from_iterable(map(short_names, names))))
-        )
+        short = (form for name in names for form in firm_forms(name).short)
+        return list(dict.fromkeys((*names, *short)))
 
     def __repr__(self) -> str:
         fields = [repr(self.id), repr(shortened(self.title))]

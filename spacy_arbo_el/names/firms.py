@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ..base.bundled import are_english_words
 from .words import without_qualifier
@@ -32,34 +33,22 @@ def without_legal_form(name: str) -> str:
     return shorter_name if shorter_name != name.strip() else ""
 
 
-def bare_forms(name: str) -> list[str]:
-    """A name without its legal form, then without whatever else texts leave out, in turn.
+class FirmForms(NamedTuple):
+    """What texts write of a firm's name.
 
-    "Quin Bell (Holdings)" and "Quin Bell" of "Quin Bell (Holdings) Ltd".
+    bare: The name without its legal form, then without whatever else texts leave out, in turn:
+        "Quin Bell (Holdings)" and "Quin Bell" of "Quin Bell (Holdings) Ltd".
+    short: The words that it begins with: "Halix" of "Halix Oil & Gas Inc.". The last of them is all
+        but the legal form. None is made of words of the language alone, such as "General". There are
+        none of a name without a legal form.
     """
-    return _bare_forms(name)[0]
+
+    bare: list[str]
+    short: list[str]
 
 
-def short_names(title: str) -> list[str]:
-    """The words that the title of a firm begins with: "Halix" of "Halix Oil & Gas Inc.".
-
-    The last of them is all but the legal form. None is made of words of the language alone, such as
-    "General", and there are none of a title without a legal form.
-    """
-    forms, is_firm = _bare_forms(title)
-    if not is_firm:
-        return []
-    words = forms[-1].split()
-    beginnings = [
-        " ".join(words[:count])
-        for count, word in enumerate(words, 1)
-        if count == len(words) or word != word.lower()
-    ]
-    return [name for name in beginnings if not are_english_words(name)]
-
-
-def _bare_forms(name: str) -> tuple[list[str], bool]:
-    """The bare forms of a name, and whether it has a legal form."""
+def firm_forms(name: str) -> FirmForms:
+    """The forms of a firm's name. Of another name there may be bare ones, without a qualifier."""
     forms: list[str] = []
     is_firm = False
     shorter = name
@@ -74,7 +63,17 @@ def _bare_forms(name: str) -> tuple[list[str], bool]:
             or ""
         )
         forms.append(shorter)
-    return forms[:-1], is_firm
+    bare = forms[:-1]
+    return FirmForms(bare, _beginnings(bare[-1].split()) if is_firm else [])
+
+
+def _beginnings(words: Sequence[str]) -> list[str]:
+    beginnings = [
+        " ".join(words[:count])
+        for count, word in enumerate(words, 1)
+        if count == len(words) or word != word.lower()
+    ]
+    return [name for name in beginnings if not are_english_words(name)]
 
 
 def begins_with_firm_word(text: str) -> bool:

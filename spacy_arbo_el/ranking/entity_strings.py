@@ -17,7 +17,7 @@ from ..base.arrays import take_or
 from ..kb.store import EntityStore
 from ..mentions.normalization.text import normalized_names
 from ..mentions.record import MentionRecord
-from ..names.firms import bare_forms
+from ..names.firms import firm_forms
 from ..names.formulas import atoms_of
 from ..names.spellings import compared_forms, compatible, folded
 from ..names.string_features import FeatureReader, InterchangedWords, StringTable
@@ -491,7 +491,7 @@ class EntityStrings:
                 entity = entities[position]
                 written = list(map(compatible, entity.names_in_text))
                 names = [*written, *filter(None, map(without_qualifier, written))]
-                bare = [form for name in written for form in bare_forms(name)]
+                bare = [form for name in written for form in firm_forms(name).bare]
                 compared = [
                     form for name in (*names, *bare) for form in compared_forms(name)
                 ]

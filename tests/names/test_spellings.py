@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.names.firms import short_names, without_legal_form
+from spacy_arbo_el.names.firms import firm_forms, without_legal_form
 from spacy_arbo_el.names.spellings import (
     BARE,
     OTHER,
@@ -116,4 +116,4 @@ def test_legal_forms_at_the_end_are_left_out(name, bare):
 
 @pytest.mark.parametrize(("title", "names"), cases("short_names_of_firms"))
 def test_short_names_are_the_beginnings_of_a_title_with_a_legal_form(title, names):
-    assert short_names(title) == names
+    assert firm_forms(title).short == names
