@@ -137,6 +137,16 @@ def first_of_each(
     return places
 
 
+def int_array(values: Any) -> np.ndarray:
+    """Whole numbers, or rows of them, as an array of int64."""
+    return np.array(values, dtype=np.int64)
+
+
+def minus_ones(shape: int | tuple[int, ...]) -> np.ndarray:
+    """An array of int64 in which -1 stands for none."""
+    return np.full(shape, -1, dtype=np.int64)
+
+
 def take_or(values: np.ndarray, places: np.ndarray, missing: float) -> np.ndarray:
     """``values[places]``, with ``missing`` where a place is -1."""
     if not len(values):
@@ -144,11 +154,9 @@ def take_or(values: np.ndarray, places: np.ndarray, missing: float) -> np.ndarra
     return np.where(places >= 0, values[places], values.dtype.type(missing))
 
 
-def offsets_of(lengths: np.ndarray) -> np.ndarray:
+def offsets_of(lengths: Any) -> np.ndarray:
     """(n,) lengths -> (n + 1,) int64 boundaries."""
-    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets
+    return np.cumsum(np.append(0, int_array(lengths)))
 
 
 def ragged_ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:

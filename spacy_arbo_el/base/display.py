@@ -1,10 +1,5 @@
 """Display of objects as short texts."""
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
-
 # Characters of a text that a table or a line shows.
 SHOWN_CHARACTERS = 80
 

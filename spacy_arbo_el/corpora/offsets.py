@@ -11,6 +11,7 @@ from itertools import product
 
 import numpy as np
 
+from ..base.arrays import int_array
 from ..mentions.normalization.text import PlainCharacters
 from ..names.folding import MARK, WORD, kind_of
 from .annotated import offsets_problem
@@ -137,7 +138,7 @@ def _characters(borders: np.ndarray, offsets: Sequence[int]) -> list[int]:
 
     borders: (length of the text + 1,) int64, the offset of each character and of the end.
     """
-    searched = np.array([min(offset, 1 << 60) for offset in offsets], dtype=np.int64)
+    searched = int_array([min(offset, 1 << 60) for offset in offsets])
     border = np.searchsorted(borders, searched)
     border[border == len(borders)] = 0
     return np.where(borders[border] == searched, border, -1).tolist()

@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from ..base.pages import page
 from ..kb.knowledge_base import ArboKB
 from ..mentions.annotations import named
 from ..mentions.record import MentionKey, MentionRecord
-
-if TYPE_CHECKING:
-    pass
 
 # How many entities of the knowledge base are named beside a new one.
 N_NEAREST = 3

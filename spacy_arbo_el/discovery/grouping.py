@@ -8,6 +8,7 @@ import numpy as np
 from spacy.util import registry
 
 from .. import graph
+from ..base.arrays import int_array, minus_ones
 from ..base.calibration import Calibration, similarity_at
 from ..base.settings import check_choice, check_count, check_share
 from ..graph.clusters import METHODS, number_clusters
@@ -98,7 +99,7 @@ class Discovery:
         if decided is None:
             return spread.astype(np.int64)
         # Decisions hold for mentions that are read alike too.
-        none = np.zeros(0, dtype=np.int64)
+        none = int_array([])
         return constrained(spread, decided, none, none, none.astype(np.float32))
 
     def _distinct(
@@ -247,7 +248,7 @@ def group_mentions(
         if record.key not in place
     ]
     ordered_rows.sort(key=lambda pair: pair[0].key)
-    groups = np.full(len(records), -1, dtype=np.int64)
+    groups = minus_ones(len(records))
     if not ordered_rows:
         return groups, {}
     ordered = [record for record, _ in ordered_rows]
@@ -256,9 +257,7 @@ def group_mentions(
     number_of = dict(
         zip([record.key for record in decided.records], decided.numbers.tolist())
     )
-    numbers = np.array(
-        [number_of.get(record.key, -1) for record in ordered], dtype=np.int64
-    )
+    numbers = int_array([number_of.get(record.key, -1) for record in ordered])
     group_of = (discovery or Discovery(n_neighbors=0)).group(
         stacked,
         similarity,

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import Any, TypeVar, cast, overload
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from .grouping import Decided
 from .serialization import SETTINGS, pack, unpack
 from .store import Clusters, Unlinked
 from .verdicts import Verdicts
-
-if TYPE_CHECKING:
-    pass
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -9,7 +9,7 @@ import srsly
 from pydantic import Field, StrictBool, StrictInt, StrictStr, TypeAdapter
 from typing_extensions import TypeAliasType, TypedDict
 
-from ..base.arrays import check_vectors
+from ..base.arrays import check_vectors, int_array
 from ..base.errors import Errors
 from ..encoders.inputs import SpanInputs, check_inputs
 from ..mentions.record import MentionRecord, are_texts, check_records
@@ -129,7 +129,7 @@ def check_clusters(clusters: Clusters, count: int) -> None:
     total = len(clusters.ids)
     _check_numbers("of_mention", clusters.of_mention, count)
     _check_numbers("merged_into", clusters.merged_into, total)
-    decided = np.array([*clusters.accepted, *clusters.rejected], dtype=np.int64)
+    decided = int_array([*clusters.accepted, *clusters.rejected])
     for numbers in (clusters.of_mention, clusters.merged_into, decided):
         if len(numbers) and (numbers.min() < 0 or numbers.max() >= total):
             raise ValueError("a number leads to no cluster")

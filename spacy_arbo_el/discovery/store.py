@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from ..base.arrays import int_array
 from ..base.errors import Errors
 from ..encoders.inputs import SpanInputs
 from ..graph.linkage import find, find_all
@@ -35,7 +36,7 @@ class Unlinked:
     @classmethod
     def empty(cls) -> "Unlinked":
         vectors = np.zeros((0, 0), dtype=np.float32)
-        return cls([], np.zeros(0, dtype=np.int64), [], SpanInputs.empty(), vectors)
+        return cls([], int_array([]), [], SpanInputs.empty(), vectors)
 
     def __len__(self) -> int:
         return len(self.records)
@@ -197,7 +198,7 @@ class Clusters:
             self.merged_into, np.arange(start, start + len(new))
         )
         self.assign_ids([first[group] for group in new])
-        added = np.array([numbers[group] for group in groups.tolist()], dtype=np.int64)
+        added = int_array([numbers[group] for group in groups.tolist()])
         self.of_mention = np.append(self.of_mention, added)
 
     def add(self, key: MentionKey) -> int:

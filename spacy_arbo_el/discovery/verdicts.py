@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.arrays import int_array
 from ..base.errors import Errors
 from ..mentions.record import MentionKey
 from .decision_log import DecisionLog, Entry, clusters_of
@@ -78,9 +79,7 @@ class Verdicts:
         split_from = {}
         mentions_left_out = []
         for number, members in clusters.by_size(with_rejected=True).items():
-            taken = np.array(
-                [row for row in members.tolist() if row in rows], dtype=np.int64
-            )
+            taken = int_array([row for row in members.tolist() if row in rows])
             if not len(taken):
                 continue
             if len(taken) < len(members) or number in clusters.rejected:
@@ -189,15 +188,13 @@ class Verdicts:
             if later.rows.row(record.key) < 0
         ]
         if missing:
-            rows = np.array(missing, dtype=np.int64)
+            rows = int_array(missing)
             moved = [
                 clusters.current(int(there[number]))
                 for number in before[rows].tolist()
             ]
             later.rows.extend(self.rows.take(rows))
-            clusters.of_mention = np.append(
-                clusters.of_mention, np.array(moved, dtype=np.int64)
-            )
+            clusters.of_mention = np.append(clusters.of_mention, int_array(moved))
 
     def _numbers_in(self, there: Clusters) -> np.ndarray:
         """The number of each cluster among others. Those that are missing there are added."""
@@ -209,9 +206,7 @@ class Verdicts:
         there.merged_into = np.append(
             there.merged_into, np.arange(count, len(there.ids))
         )
-        numbers = np.array(
-            [there.number_of(name) for name in here.ids], dtype=np.int64
-        )
+        numbers = int_array([there.number_of(name) for name in here.ids])
         for number, number_there in enumerate(numbers.tolist()):
             # What the others knew is as they say. Ids that came later lead where they led here.
             if number_there >= count:
@@ -258,7 +253,7 @@ class Verdicts:
         ]
         numbers = self.clusters.numbers
         inside = [row for row in rows if row >= 0 and numbers[row] == number]
-        return np.array(inside, dtype=np.int64)
+        return int_array(inside)
 
     def _keys(self, rows: np.ndarray) -> list[list[Any]]:
         return [list(key) for key in self.rows.keys_of(rows)]

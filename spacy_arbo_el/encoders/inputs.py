@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base.arrays import offsets_of, ragged_ranges
+from ..base.arrays import int_array, offsets_of, ragged_ranges
 from ..base.errors import Errors
 
 # Characters of a text that an error shows.
@@ -89,9 +89,7 @@ class SpanInputs:
         batches = list(batches)
         if not batches:
             return cls.empty()
-        starts = offsets_of(
-            np.array([batch.passages for batch in batches], dtype=np.int64)
-        )
+        starts = offsets_of([batch.passages for batch in batches])
         return cls(
             np.concatenate([batch.ids for batch in batches]),
             offsets_of(np.concatenate([batch.lengths for batch in batches])),
@@ -199,7 +197,7 @@ def check_offsets(
     texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
 ) -> None:
     """Raise ValueError for a mention outside of its text; as in ``read_mentions``."""
-    lengths = np.array([len(text) for text in texts], dtype=np.int64)[text_of]
+    lengths = int_array([len(text) for text in texts])[text_of]
     start, end = offsets.reshape(-1, 2).T
     wrong = np.flatnonzero((start < 0) | (start > end) | (end > lengths))
     if len(wrong):
@@ -282,5 +280,5 @@ class EncodingCache:
         return self.of(
             "mentions",
             inputs.keys(),
-            lambda new: encode(inputs.take(np.array(new, dtype=np.int64))),
+            lambda new: encode(inputs.take(int_array(new))),
         )

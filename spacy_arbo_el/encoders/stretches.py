@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..base.arrays import int_array
+
 # Characters of the longest text that is one stretch.
 UNCUT = 512
 # A space between two printable ASCII characters.
@@ -51,13 +53,13 @@ def stretches_of(
         places_here, of_mention = _cut(
             texts[number], low[group].tolist(), high[group].tolist()
         )
-        stretch[group] = np.array(of_mention, dtype=np.int64) + len(places)
+        stretch[group] = int_array(of_mention) + len(places)
         source += [number] * len(places_here)
         places += places_here
     cut = [texts[number][start:end] for number, (start, end) in zip(source, places)]
-    bounds = np.array(places, dtype=np.int64)
+    bounds = int_array(places)
     moved = offsets - bounds[stretch, :1]
-    return Stretches(cut, stretch, moved, np.array(source, dtype=np.int64), bounds)
+    return Stretches(cut, stretch, moved, int_array(source), bounds)
 
 
 def _cut(

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from thinc.api import Model
 
+from ..base.arrays import int_array
 from ..base.errors import Errors
 from ..base.settings import check_count
 from .inputs import SpanInputs, assemble, check_offsets
@@ -199,7 +200,7 @@ def locate_mentions(
         or all(len(text) <= UNCUT for text in texts)
     ):
         return _locate(tokenizer, texts, text_of, offsets)
-    lengths = np.array([len(text) for text in texts], dtype=np.int64)
+    lengths = int_array([len(text) for text in texts])
     reach = np.full(len(text_of), around * CHARACTERS_AROUND + 1, dtype=np.int64)
     while True:
         cut = stretches_of(texts, text_of, offsets, reach)

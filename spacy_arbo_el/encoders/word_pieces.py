@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from transformers import PreTrainedTokenizerBase
 
-from ..base.arrays import offsets_of
+from ..base.arrays import int_array, offsets_of
 from ..base.errors import Errors
 
 START = "[START]"
@@ -230,9 +230,7 @@ def _is_inside(border: int, text: str, offsets: Sequence[tuple[int, int]]) -> bo
 def _located(texts: Sequence[str], encodings: list[Any]) -> LocatedWordPieces:
     pieces = _joined(encodings)
     # One more than the length, so that the end of a text is not the start of the next.
-    text_starts = offsets_of(
-        np.array([len(text) + 1 for text in texts], dtype=np.int64)
-    )[:-1]
+    text_starts = offsets_of([len(text) + 1 for text in texts])[:-1]
     pairs = chain.from_iterable(chain.from_iterable(e.offsets for e in encodings))
     offsets = np.fromiter(pairs, np.int64, 2 * len(pieces.ids)).reshape(-1, 2)
     offsets += np.repeat(text_starts, np.diff(pieces.bounds))[:, None]
@@ -240,9 +238,7 @@ def _located(texts: Sequence[str], encodings: list[Any]) -> LocatedWordPieces:
 
 
 def _joined(encodings: list[Any]) -> WordPieces:
-    bounds = offsets_of(
-        np.array([len(encoding) for encoding in encodings], dtype=np.int64)
-    )
+    bounds = offsets_of([len(encoding) for encoding in encodings])
     ids = chain.from_iterable(encoding.ids for encoding in encodings)
     return WordPieces(np.fromiter(ids, np.int64, bounds[-1]), bounds)
 
@@ -255,4 +251,4 @@ def _special_ids(tokenizer: PreTrainedTokenizerBase) -> np.ndarray:
     if first is None or last is None:
         raise Errors.E205(name=tokenizer.name_or_path)
     markers = tokenizer.convert_tokens_to_ids(list(MARKERS))
-    return np.array([first, last, *markers], dtype=np.int64)
+    return int_array([first, last, *markers])

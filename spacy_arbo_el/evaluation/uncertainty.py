@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..base.arrays import int_array
 from ..kb.entity import NIL
 from .outcomes import Outcome
 from .scorer import is_candidate
@@ -17,9 +18,7 @@ def documents_of(results: Sequence[Outcome]) -> np.ndarray:
     """The number of each mention's document, in the order of mentions: (m,) int64."""
     numbers: dict[int, int] = {}
     docs = (id(result.span.doc) for result in results if result.span is not None)
-    return np.array(
-        [numbers.setdefault(doc, len(numbers)) for doc in docs], dtype=np.int64
-    )
+    return int_array([numbers.setdefault(doc, len(numbers)) for doc in docs])
 
 
 def bootstrap_counts(documents: int, samples: int = SAMPLES) -> np.ndarray:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from ..base.arrays import int_array
 from .entity import Entity
 from .lookup import letters
 
@@ -30,9 +31,9 @@ def duplicate_pairs(entities: Iterable[Entity]) -> list[tuple[int, int]]:
         owners.extend([number] * len(hashed))
         names.extend(hashed)
         titles.append(hash((_normalized(entity.title), kinds)))
-    distinct, columns = np.unique(np.array(names, dtype=np.int64), return_inverse=True)
+    distinct, columns = np.unique(int_array(names), return_inverse=True)
     has = csr_matrix(
-        (np.ones(len(columns)), (np.array(owners, dtype=np.int64), columns)),
+        (np.ones(len(columns)), (int_array(owners), columns)),
         shape=(len(titles), len(distinct)),
     )
     n_names = has.getnnz(axis=1)
@@ -41,7 +42,7 @@ def duplicate_pairs(entities: Iterable[Entity]) -> list[tuple[int, int]]:
     common = (has @ has.T).tocoo()
     first = common.row
     second = common.col
-    title = np.array(titles, dtype=np.int64)
+    title = int_array(titles)
     same = (title[first] == title[second]) | (common.data == n_names[first])
     pairs = np.stack([first, second], axis=1)[same & (first != second)]
     return [(a, b) for a, b in np.unique(np.sort(pairs, axis=1), axis=0).tolist()]

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..base.arrays import int_array
 from ..base.errors import Errors
 from ..names.spellings import OWN, all_spellings, folded
 from ..storage.lines import is_storable
@@ -76,9 +77,8 @@ class EntityStore:
     def positions_of(self, ids: Sequence[str]) -> np.ndarray:
         """(n,) int64, ``position`` of each id."""
         by_id = self._found(ids)
-        return np.array(
-            [by_id.get(entity_id, (-1, entity_id))[0] for entity_id in ids],
-            dtype=np.int64,
+        return int_array(
+            [by_id.get(entity_id, (-1, entity_id))[0] for entity_id in ids]
         )
 
     def current_ids(self, ids: Iterable[str]) -> dict[str, str]:
@@ -230,7 +230,7 @@ class EntityStore:
             f"SELECT DISTINCT position FROM type WHERE name {IN} ORDER BY position"
         )
         rows = self.database.rows_among(statement, [*types, ""])
-        return np.array([position for (position,) in rows], dtype=np.int64)
+        return int_array([position for (position,) in rows])
 
     def type_counts(self) -> dict[str, int]:
         """Number of entities per type; '' for those without."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.arrays import offsets_of
+from ..base.arrays import int_array, offsets_of
 from ..encoders.protocol import Text
 from ..storage.files import pack_arrays, unpack_arrays
 from .entity import Entity
@@ -34,7 +34,7 @@ def keys_of(texts: Iterable[Text]) -> list[int]:
 
 
 def _none() -> np.ndarray:
-    return np.zeros(0, dtype=np.int64)
+    return int_array([])
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +83,8 @@ class TextRows:
             self,
             uuid=uuid,
             generation=generation,
-            owners=np.concatenate([owners_before, np.array(owners, dtype=np.int64)]),
-            keys=np.concatenate([self.keys, np.array(new, dtype=np.int64)]),
+            owners=np.concatenate([owners_before, int_array(owners)]),
+            keys=np.concatenate([self.keys, int_array(new)]),
         )
 
     def _keys_of(self, positions: list[int]) -> dict[int, list[int]]:
@@ -223,13 +223,9 @@ class DistinctTexts:
                     rows.append(first[position] + i)
                 links[position].append(number)
         self.texts = list(texts)
-        self.rows = np.array(rows, dtype=np.int64)
-        self.entity_offsets = offsets_of(
-            np.array([len(link) for link in links], dtype=np.int64)
-        )
-        self.entity_rows = np.array(
-            [text for link in links for text in link], dtype=np.int64
-        )
+        self.rows = int_array(rows)
+        self.entity_offsets = offsets_of([len(link) for link in links])
+        self.entity_rows = int_array([text for link in links for text in link])
         linked = np.repeat(np.arange(len(links)), np.diff(self.entity_offsets))
         self.row_entities = linked[np.argsort(self.entity_rows, kind="stable")]
         self.row_offsets = offsets_of(

@@ -27,7 +27,7 @@ import numpy as np
 import platformdirs
 from filelock import FileLock, Timeout
 
-from ..base.arrays import AppendOnly, check_vectors, has_vector
+from ..base.arrays import AppendOnly, check_vectors, has_vector, int_array, minus_ones
 from ..base.errors import Errors, Warnings
 from ..base.log import log, warn_once
 from ..storage.folders import link
@@ -218,7 +218,7 @@ class _KnownFiles:
 
     @classmethod
     def empty(cls, dtype: str) -> "_KnownFiles":
-        none = np.zeros(0, dtype=np.int64)
+        none = int_array([])
         return cls(AppendOnly.empty(dtype), none, none, np.zeros(0, dtype=bool))
 
 
@@ -315,7 +315,7 @@ class VectorCache:
 
     def _find(self, keys: np.ndarray) -> np.ndarray:
         if not len(self._state.sorted):
-            return np.full(len(keys), -1, dtype=np.int64)
+            return minus_ones(len(keys))
         place = np.minimum(
             np.searchsorted(self._state.sorted, keys), len(self._state.sorted) - 1
         )
@@ -545,7 +545,7 @@ def carry_over(path: Path, folder: Path) -> None:
 
 def _keys_of_texts(path: Path) -> np.ndarray:
     """The keys of the texts that pipelines have of the list in a folder, each once."""
-    keys = [np.zeros(0, dtype=np.int64)]
+    keys = [int_array([])]
     for file in path.glob("texts-*"):
         with suppress(OSError, ValueError):
             texts = TextRows.from_bytes(file.read_bytes())

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..base.arrays import int_array
 from ..base.errors import Errors
 from ..base.log import log
 from ..encoders.protocol import Text
@@ -66,7 +67,7 @@ class VectorRows:
         places: np.ndarray | None = None,
     ):
         self.dtype = dtype
-        self.owners = np.zeros(0, dtype=np.int64) if owners is None else owners
+        self.owners = int_array([]) if owners is None else owners
         base = np.zeros((0, 0), dtype=dtype) if vectors is None else vectors
         self._vectors = base.astype(dtype, copy=False)
         self.places = places
@@ -381,7 +382,7 @@ class EntityVectors:
                 has = cache.has(chosen.keys)
             for new in missing_texts(self.storage.entities, verbalize, chosen, has):
                 with cache.filling():
-                    lacking = cache.missing(np.array(list(new), dtype=np.int64))
+                    lacking = cache.missing(int_array(list(new)))
                     if len(lacking):
                         vectors = encode([new[key] for key in lacking.tolist()])
                         cache.put(lacking, vectors)

@@ -13,7 +13,7 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
-from ..base.arrays import TopK
+from ..base.arrays import TopK, int_array, minus_ones
 from ..base.errors import Errors
 from ..base.log import log
 from ..discovery.entities import nearest_entities
@@ -215,7 +215,7 @@ class CorpusLinker:
         """All candidates of some mentions, (n,) int64 rows, for people to read."""
         ranked = mentions.ranked
         candidates = mentions.candidates.take(rows)
-        none = np.full(candidates.ids.shape, -1, dtype=np.int64)
+        none = minus_ones(candidates.ids.shape)
         ranking = Ranking(candidates, none, ranked.ranking.presence[rows])
         if coverage is None or not len(rows):
             return ranking
@@ -246,7 +246,7 @@ class CorpusLinker:
         new_entities.documents = len(mentions.places)
         unlinked = np.flatnonzero(decisions.entities < 0).tolist()
         first = {batch.records[row].key: row for row in reversed(unlinked)}
-        taken = np.array(sorted(first.values()), dtype=np.int64)
+        taken = int_array(sorted(first.values()))
         # In the order in which the documents were read.
         taken = taken[np.argsort(mentions.documents[taken], kind="stable")]
         settings = stages.datastore.settings
@@ -347,9 +347,7 @@ class CorpusLinker:
         return make_links(
             rows,
             mentions.ranked.batch.records,
-            self._shown(
-                mentions, np.array(rows, dtype=np.int64), links.decided.coverage
-            ),
+            self._shown(mentions, int_array(rows), links.decided.coverage),
             links.decided.decisions,
             links.decided.cluster_ids,
             links.texts,

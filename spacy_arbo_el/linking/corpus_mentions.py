@@ -6,7 +6,7 @@ from itertools import groupby
 
 import numpy as np
 
-from ..base.arrays import TopK, offsets_of, ragged_ranges
+from ..base.arrays import TopK, int_array, offsets_of, ragged_ranges
 from ..mentions.record import MentionRecord
 from ..ranking.decisions import MAX_CONSIDERED
 from ..ranking.ranking import RankedMentions
@@ -102,7 +102,7 @@ def canonical_order(
     RETURNS: The numbers of the mentions in that order, (m,) int64; and for each document, in the
         order in which they were read, where its mentions are in it.
     """
-    lengths = np.array(counts, dtype=np.int64)
+    lengths = int_array(counts)
     starts = offsets_of(lengths)
 
     def mentions(number: int) -> list[tuple[object, ...]]:

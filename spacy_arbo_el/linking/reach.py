@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..base.arrays import int_array
 from ..encoders.dual import DualEncoder
 from ..encoders.inputs import EncodingCache
 from ..mentions.record import MentionRecord
@@ -182,7 +183,7 @@ class _Contexts:
         ]
         if not self.vectors or not namesakes:
             return False
-        entities = np.array([corrected.entity, *namesakes], dtype=np.int64)
+        entities = int_array([corrected.entity, *namesakes])
         rows, texts = Descriptions.of(self.datastore).of_entities(entities)
         texts = texts[rows[:, 0]]
         here = texts @ self.vectors[record.surroundings]

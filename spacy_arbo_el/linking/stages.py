@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from spacy.tokens import Span
 
-from ..base.arrays import TopK
+from ..base.arrays import TopK, int_array, minus_ones
 from ..base.calibration import Calibration, log_odds, probability
 from ..base.errors import Errors
 from ..discovery.grouping import Discovery
@@ -200,7 +200,7 @@ class LinkingStages:
 
         The mentions of each document are grouped by themselves.
         """
-        groups = np.full(len(batch), -1, dtype=np.int64)
+        groups = minus_ones(len(batch))
         rows = np.flatnonzero(decisions.entities < 0)
         groups[rows] = np.arange(len(rows))
         documents = batch.documents[rows]
@@ -225,9 +225,7 @@ class LinkingStages:
         """
         entities = self.datastore.kb.entities
         steps = {(step.kind, step.ref) for path in decisions.paths for step in path}
-        on_paths = np.array(
-            [ref for kind, ref in steps if kind == "entity"], dtype=np.int64
-        )
+        on_paths = int_array([ref for kind, ref in steps if kind == "entity"])
         positions = np.unique(
             np.concatenate([on_paths, candidates.ids.ravel(), decisions.entities])
         )

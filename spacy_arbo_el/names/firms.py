@@ -39,8 +39,8 @@ class FirmForms(NamedTuple):
     bare: The name without its legal form, then without whatever else texts leave out, in turn:
         "Quin Bell (Holdings)" and "Quin Bell" of "Quin Bell (Holdings) Ltd".
     short: The words that it begins with: "Halix" of "Halix Oil & Gas Inc.". The last of them is all
-        but the legal form. None is made of words of the language alone, such as "General". There are
-        none of a name without a legal form.
+        but the legal form. None is made of words of the language alone, such as "General". A name
+        without a legal form has none.
     """
 
     bare: list[str]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from ..base.arrays import AppendOnly, numbered, offsets_of, unit
+from ..base.arrays import AppendOnly, int_array, numbered, offsets_of, unit
 from ..encoders.dual import DualEncoder
 from ..encoders.inputs import EncodingCache
 from ..kb.texts import keys_of
@@ -113,13 +113,13 @@ class Descriptions:
         vectors = unit(self._encoded(distinct)).astype(np.float32)
         self._vectors = self._vectors.with_rows(vectors)
         number = {text: first + i for i, text in enumerate(distinct)}
-        rows = np.array([number[text] for text in texts_and_titles], dtype=np.int64)
+        rows = int_array([number[text] for text in texts_and_titles])
         # Last: another thread may compare with them from now on.
         self._rows[positions] = rows.reshape(2, -1).T
 
     def _encoded(self, texts: Sequence[tuple[str, str]]) -> np.ndarray:
         """The vectors of titles with descriptions, (n, width) float32, those stored too."""
-        keys = np.array(keys_of(texts), dtype=np.int64)
+        keys = int_array(keys_of(texts))
         cache = self._datastore.vector_cache(KIND, keys)
         missing = np.flatnonzero(~cache.has(keys))
         if len(missing):
@@ -190,9 +190,7 @@ def contexts_of(
     texts, shares = zip(*pairs) if pairs else ((), ())
     place = {text: i for i, text in enumerate(dict.fromkeys(texts))}
     vectors = encode_contexts(encoder, list(place), cache)
-    bounds = offsets_of(
-        np.array([len(record.sentences) for record in records], dtype=np.int64)
-    )
+    bounds = offsets_of([len(record.sentences) for record in records])
     cells = np.array(shares, dtype=np.float32), list(map(place.get, texts)), bounds
     return unit(csr_matrix(cells, shape=(len(records), len(place))) @ vectors)
 

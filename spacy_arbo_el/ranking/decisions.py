@@ -8,7 +8,7 @@ import numpy as np
 from spacy.util import registry
 
 from .. import graph
-from ..base.arrays import OnAccess, TopK
+from ..base.arrays import OnAccess, TopK, minus_ones
 from ..base.calibration import Calibration
 from ..base.settings import check_choice, check_count
 from ..graph.linking import METHODS
@@ -199,7 +199,7 @@ class Clustering:
         )
         count = nodes.n_mentions
         linked = links.entity[:count] >= 0
-        entities = np.full(count, -1, dtype=np.int64)
+        entities = minus_ones(count)
         entities[linked] = nodes.entities[links.entity[:count][linked]]
         logits = np.where(linked, -links.score[:count], -np.inf).astype(np.float32)
         paths = OnAccess(lambda m: nodes.path(links, m) if linked[m] else [], count)

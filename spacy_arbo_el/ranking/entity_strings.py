@@ -13,7 +13,7 @@ from typing import NamedTuple, Optional
 
 import numpy as np
 
-from ..base.arrays import take_or
+from ..base.arrays import int_array, minus_ones, take_or
 from ..kb.store import EntityStore
 from ..mentions.normalization.text import normalized_names
 from ..mentions.record import MentionRecord
@@ -196,9 +196,7 @@ class StringIndex:
 
     def _read(self, entities: np.ndarray) -> list[list[str]]:
         """Names of entities, cached while they are counted."""
-        uncounted = np.array(
-            [e for e in entities.tolist() if e not in self._counted], dtype=np.int64
-        )
+        uncounted = int_array([e for e in entities.tolist() if e not in self._counted])
         names = dict(
             zip(
                 uncounted.tolist(),
@@ -253,9 +251,7 @@ class _Sources:
             self.objects, later.objects, assume_unique=True, return_indices=True
         )
         is_same = self.owners[before] == later.owners[after]
-        changed = np.array(
-            later.entities.changed_since(self.generation), dtype=np.int64
-        )
+        changed = int_array(later.entities.changed_since(self.generation))
         affected = np.concatenate(
             [
                 changed,
@@ -396,7 +392,7 @@ class EntityStrings:
             text for record in records for text in (record.normalized, record.text)
         }
         named = self._sources.entities.with_names(sorted(texts))
-        owners = np.full((len(records), count), -1, dtype=np.int64)
+        owners = minus_ones((len(records), count))
         for i, record in enumerate(records):
             forms = record.normalized, record.text
             attested, _ = self._attested(record, withheld)
@@ -424,7 +420,7 @@ class EntityStrings:
         """
         proper = [r.normalized if r.normalized[:1].isupper() else "" for r in records]
         beginning = self._sources.entities.beginning_with(filter(None, proper), most)
-        owners = np.full((len(records), most), -1, dtype=np.int64)
+        owners = minus_ones((len(records), most))
         for row, name in enumerate(proper):
             few = beginning.get(name, ())
             owners[row, : len(few)] = few

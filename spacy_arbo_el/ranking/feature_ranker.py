@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from spacy.util import registry
 
-from ..base.arrays import take_or, unit
+from ..base.arrays import int_array, take_or, unit
 from ..base.calibration import log_odds
 from ..base.errors import Errors
 from ..base.log import log
@@ -108,7 +108,7 @@ def pretrained_weights() -> PretrainedWeights:
 
 def _vectors_of_probes(encoder: DualEncoder) -> np.ndarray:
     texts: list[str] = list(PROBES)
-    ends = np.array([len(text) for text in texts], dtype=np.int64)
+    ends = int_array([len(text) for text in texts])
     offsets = np.stack([np.zeros_like(ends), ends], axis=1)
     mentions = encoder.read_mentions(texts, np.arange(len(texts)), offsets)
     vectors = [
@@ -333,7 +333,7 @@ class FeatureRanker:
         datastore = context.datastore
         count = neighbours.exemplars.width
         part_of = np.arange(datastore.kb.entities.positions) * PRIME % PARTS
-        gathered_rows = [np.zeros(0, dtype=np.int64)]
+        gathered_rows = [int_array([])]
         gathered = []
         with datastore.reading() as retriever:
             for part_number in range(PARTS):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..base.arrays import TopK, first_of_each, take_or
+from ..base.arrays import TopK, first_of_each, minus_ones, take_or
 from ..base.bundled import are_english_words
 from ..mentions.record import MentionRecord
 from ..names.comparison import EXTRA
@@ -412,7 +412,7 @@ def _vector_similarity(
     name, _ = _similarity_of(entities, neighbours.entities)
     exemplar, column = _similarity_of(entities, exemplars)
     is_near = (column >= 0) & (exemplar >= NEAR_EXEMPLAR)
-    rows = np.full(entities.shape, -1, dtype=np.int64)
+    rows = minus_ones(entities.shape)
     if exemplars.width:
         rows = np.take_along_axis(
             neighbours.exemplars.ids, np.maximum(column, 0), axis=1

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from spacy.util import registry
 
-from ..base.arrays import TopK, concat_tables, first_of_each, take_or
+from ..base.arrays import TopK, concat_tables, first_of_each, minus_ones, take_or
 from ..base.calibration import Calibration, log_probability, with_presence
 from ..encoders.inputs import EncodingCache
 from ..mentions.annotations import LEAST_RATIO, MOST_OF_EQUALS
@@ -207,7 +207,7 @@ class AnnotatedMentions(NamedTuple):
 
     def take(self, rows: np.ndarray) -> "AnnotatedMentions":
         """Some of the mentions: all of each document, or none."""
-        number_of = np.full(len(self.batch), -1, dtype=np.int64)
+        number_of = minus_ones(len(self.batch))
         number_of[rows] = np.arange(len(rows))
         neighbours = self.neighbours.take(rows)
         mentions = neighbours.mentions

@@ -6,6 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
+from ..base.arrays import int_array
+
 
 @dataclass(frozen=True, eq=False)
 class Trees:
@@ -31,7 +33,7 @@ class Trees:
     @classmethod
     def none(cls) -> "Trees":
         """No trees: everything has the value 0."""
-        integers = np.zeros(0, dtype=np.int64)
+        integers = int_array([])
         real = np.zeros(0)
         return cls(integers, integers, real, integers, integers, real)
 

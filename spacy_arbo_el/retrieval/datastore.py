@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from spacy.vocab import Vocab
 
+from ..base.arrays import minus_ones
 from ..base.errors import Warnings
 from ..base.log import log, warn_once
 from ..encoders.dual import DualEncoder
@@ -339,7 +340,7 @@ class Datastore:
         if batch.has_vector.all():
             return None
         entities = self.kb.entities
-        table = np.full((len(batch), MOST_NAMED), -1, dtype=np.int64)
+        table = minus_ones((len(batch), MOST_NAMED))
         for mention in np.flatnonzero(~batch.has_vector).tolist():
             named = entities.at_all(entities.with_name(batch.normalized[mention]))
             best = sorted(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import srsly
 
-from ..base.arrays import AppendOnly, check_vectors, has_vector
+from ..base.arrays import AppendOnly, check_vectors, has_vector, int_array
 from ..base.errors import Errors
 from ..encoders.inputs import SpanInputs, check_inputs
 from ..kb.knowledge_base import ArboKB
@@ -35,7 +35,7 @@ class ExemplarStore:
         self.epoch = 0
         self._vectors = AppendOnly.empty()
         self._readable = np.zeros(0, dtype=bool)
-        self._entities: tuple[Any, np.ndarray] = (None, np.zeros(0, dtype=np.int64))
+        self._entities: tuple[Any, np.ndarray] = (None, int_array([]))
         self._rows: dict[MentionKey, int] = {}
 
     def __len__(self) -> int:
@@ -102,16 +102,14 @@ class ExemplarStore:
                 self._vectors = self._vectors.with_rows(
                     check_vectors(vectors, len(records))[new]
                 )
-        return np.array([self._rows[record.key] for record in records], dtype=np.int64)
+        return int_array([self._rows[record.key] for record in records])
 
     def remove(self, keys: Iterable[MentionKey]) -> None:
         """Remove mentions; those behind them move up."""
         removed = {self._rows[key] for key in keys if key in self._rows}
         if not removed:
             return
-        remaining = np.array(
-            [row for row in range(len(self)) if row not in removed], dtype=np.int64
-        )
+        remaining = int_array([row for row in range(len(self)) if row not in removed])
         if len(self.vectors):
             self._set_vectors(self.vectors[remaining[remaining < len(self.vectors)]])
         self.inputs = self.inputs.take(remaining)
@@ -161,7 +159,7 @@ class ExemplarStore:
             positions = dict(zip(ids, kb.entities.positions_of(ids).tolist()))
             options = ([positions[kb_id] for kb_id in record.kb_ids] for record in new)
             first = [next((p for p in group if p >= 0), -1) for group in options]
-            entities = np.append(entities, np.array(first, dtype=np.int64))
+            entities = np.append(entities, int_array(first))
             self._entities = state, entities
         return entities
 

@@ -11,7 +11,7 @@ from typing import Any, Union
 
 import numpy as np
 
-from ..base.arrays import TopK, take_or
+from ..base.arrays import TopK, int_array, take_or
 from ..base.devices import on_gpu
 from .index.exact import FlatIndex, faiss, rescore
 from .similarity import Similarity
@@ -89,7 +89,7 @@ class CorpusSearch:
         """
         starts = range(0, len(vectors), BLOCK)
         blocks = [np.flatnonzero(usable(vectors[s : s + BLOCK])) + s for s in starts]
-        readable = np.concatenate([np.zeros(0, dtype=np.int64), *blocks])
+        readable = np.concatenate([int_array([]), *blocks])
         if len(readable) > MAX_EXACT and not on_gpu():
             return cls(vectors, count, Cells.build(vectors, readable, similarity))
         return cls(

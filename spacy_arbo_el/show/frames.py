@@ -1,7 +1,7 @@
 """Links and their candidates as rows."""
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spacy.tokens import Doc, Span
 
@@ -10,9 +10,6 @@ from ..base.log import warn_once
 from ..mentions.annotations import DEFAULT_EXTENSION, Link, links_of
 from ..mentions.getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
 from ..mentions.record import document_id, text_fingerprint
-
-if TYPE_CHECKING:
-    pass
 
 MENTION = ("document", "start", "end", "text", "label")
 LINK = (*MENTION, "kb_id", "title", "score", "presence", "undecided", "new_entity")

@@ -8,7 +8,7 @@ import numpy as np
 from spacy.util import registry
 
 from .. import graph
-from ..base.arrays import first_of_each, take_or
+from ..base.arrays import first_of_each, minus_ones, take_or
 from ..base.errors import Errors
 from ..base.settings import check_choice, check_count
 from ..graph.positives import ENTITY
@@ -130,7 +130,7 @@ def parents(
     clusters = np.unique(table.cluster[mentions])
     members, offsets = table.members(clusters[clusters >= 0])
     text, similarity = nearest_gold_texts(members, offsets, table, cache)
-    row = np.full(len(table.cluster), -1, dtype=np.int64)
+    row = minus_ones(len(table.cluster))
     row[members] = np.arange(len(members))
     labelled = np.flatnonzero(row[mentions] >= 0)
     rows = row[mentions[labelled]]
@@ -138,7 +138,7 @@ def parents(
     metric = cache.similarity.metric
     parent = find_parents(vectors, similarity, offsets, queries=rows, metric=metric)
     own_text = np.where(parent == ENTITY, text[rows], -1)
-    positives = np.full((len(mentions), 1 + with_entity), -1, dtype=np.int64)
+    positives = minus_ones((len(mentions), 1 + with_entity))
     mention = table.n_texts + members[np.maximum(parent, 0)]
     positives[labelled, 0] = np.where(parent >= 0, mention, own_text)
     if with_entity:
@@ -160,7 +160,7 @@ def gold_texts(
     order = np.argsort(table.cluster[mentions], kind="stable")
     cluster = table.cluster[mentions][order]
     offsets = np.concatenate([[0], np.flatnonzero(np.diff(cluster)) + 1, [len(order)]])
-    texts = np.full(len(mentions), -1, dtype=np.int64)
+    texts = minus_ones(len(mentions))
     texts[order], _ = nearest_gold_texts(mentions[order], offsets, table, cache)
     return texts
 
@@ -175,7 +175,7 @@ def nearest_gold_texts(
     RETURNS: Texts (m,) int64 and similarities (m,) float32; -1 and -inf where no gold id is in the
         knowledge base.
     """
-    text = np.full(len(mentions), -1, dtype=np.int64)
+    text = minus_ones(len(mentions))
     similarity = np.full(len(mentions), -np.inf, dtype=np.float32)
     # A loop over clusters, not mentions: each iteration is one matrix product.
     for start, end in zip(offsets[:-1], offsets[1:]):

@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
-from ..base.arrays import offsets_of, ragged_ranges
+from ..base.arrays import int_array, minus_ones, offsets_of, ragged_ranges
 from ..kb.knowledge_base import ArboKB
 from ..kb.texts import DistinctTexts
 from ..mentions.labels import current_ids
@@ -49,9 +49,7 @@ class GoldTable:
         kb_ids = current_ids(kb, [record.kb_ids for record in records])
         gold = [tuple(sorted(ids)) for ids in kb_ids]
         clusters = _numbered(ids for ids in gold if ids)
-        self.cluster = np.array(
-            [clusters.get(ids, -1) for ids in gold], dtype=np.int64
-        )
+        self.cluster = int_array([clusters.get(ids, -1) for ids in gold])
         labelled = np.flatnonzero(self.cluster >= 0)
         self._sorted = labelled[np.argsort(self.cluster[labelled], kind="stable")]
         counts = np.bincount(self.cluster[labelled], minlength=len(clusters))
@@ -161,16 +159,14 @@ class GoldTable:
             (record.normalized or record.text).casefold() for record in self.records
         ]
         numbers = _numbered(titles)
-        return np.array(
-            [numbers.get(name, -1) for name in (*titles, *forms)], dtype=np.int64
-        )
+        return int_array([numbers.get(name, -1) for name in (*titles, *forms)])
 
     @cached_property
     def texts_with_synonyms(self) -> np.ndarray:
         """The texts of entities that have another text, ascending."""
         entity, text = self.entity_texts.nonzero()
         spelling = self.spelling[text]
-        first = np.full(self.entity_texts.shape[0], -1, dtype=np.int64)
+        first = minus_ones(self.entity_texts.shape[0])
         first[entity[::-1]] = spelling[::-1]
         has_several = np.zeros(len(first), dtype=bool)
         has_several[entity[spelling != first[entity]]] = True
@@ -184,11 +180,7 @@ def _numbered(values: Iterable[T]) -> dict[T, int]:
 
 def _incidence(columns_of_rows: Sequence[Sequence[int]], n_columns: int) -> csr_matrix:
     """A sparse matrix with 1 at given columns per row."""
-    offsets = offsets_of(
-        np.array([len(columns) for columns in columns_of_rows], dtype=np.int64)
-    )
-    flat = np.array(
-        [c for columns in columns_of_rows for c in columns], dtype=np.int64
-    )
+    offsets = offsets_of([len(columns) for columns in columns_of_rows])
+    flat = int_array([c for columns in columns_of_rows for c in columns])
     ones = np.ones(len(flat), dtype=bool)
     return csr_matrix((ones, flat, offsets), shape=(len(columns_of_rows), n_columns))

@@ -13,6 +13,7 @@ from typing import (
 import numpy as np
 from thinc.api import Model, Optimizer
 
+from ..base.arrays import int_array
 from ..base.errors import ArboError, Errors, Warnings
 from ..base.log import log
 from ..base.memory import release_memory
@@ -255,7 +256,7 @@ def _rows_of(old: Sequence[Hashable], new: Sequence[Hashable]) -> np.ndarray:
         rows = np.arange(len(new))
         return np.where(rows < len(old), rows, -1)
     place = {value: row for row, value in enumerate(old)}
-    return np.array([place.get(value, -1) for value in new], dtype=np.int64)
+    return int_array([place.get(value, -1) for value in new])
 
 
 # Transformers are fine-tuned with 1e-5 to 2e-4. spaCy's default is 1e-3.
