@@ -6,102 +6,24 @@ from dataclasses import dataclass
 from typing import Any
 
 # Names of fields with an id, without case and marks. Earlier ones go before later ones.
-KNOWN = (
-    *(
-        "identifier",
-        "kbid",
-        "conceptid",
-        "normalizedid",
-        "entityid",
-        "linkedid",
-        "identity",
-    ),
-    *(
-        "mesh",
-        "meshid",
-        "medic",
-        "omim",
-        "umls",
-        "umlscui",
-        "cui",
-        "snomed",
-        "snomedct",
-    ),
-    *(
-        "snomedctid",
-        "ncbigene",
-        "ncbigeneid",
-        "geneid",
-        "entrez",
-        "entrezid",
-        "entrezgene",
-    ),
-    *(
-        "ncbitaxonomy",
-        "ncbitaxonomyid",
-        "ncbitaxon",
-        "taxonomy",
-        "taxonomyid",
-        "taxid",
-        "taxonid",
-    ),
-    *(
-        "chebi",
-        "chebiid",
-        "uniprot",
-        "uniprotid",
-        "hgnc",
-        "hpo",
-        "hpoid",
-        "doid",
-        "mondo",
-        "ncit",
-    ),
-    *(
-        "icd10",
-        "icd9",
-        "cellosaurus",
-        "cellontology",
-        "dbsnp",
-        "rsid",
-        "wikidata",
-        "wikidataid",
-    ),
-    *(
-        "wikidataqid",
-        "qid",
-        "wikipedia",
-        "wikipediaid",
-        "wikiid",
-        "wiki",
-        "wikititle",
-        "curie",
-    ),
-    *(
-        "termid",
-        "ontologyid",
-        "accession",
-        "normalization",
-        "normid",
-        "gndid",
-        "gnd",
-        "viaf",
-    ),
-    *("geonames", "geonamesid", "entitylink", "uri", "iri", "nelink", "nerlink", "id"),
-)
+_KNOWN = """
+identifier kbid conceptid normalizedid entityid linkedid identity mesh meshid medic omim umls
+umlscui cui snomed snomedct snomedctid ncbigene ncbigeneid geneid entrez entrezid entrezgene
+ncbitaxonomy ncbitaxonomyid ncbitaxon taxonomy taxonomyid taxid taxonid chebi chebiid uniprot
+uniprotid hgnc hpo hpoid doid mondo ncit icd10 icd9 cellosaurus cellontology dbsnp rsid wikidata
+wikidataid wikidataqid qid wikipedia wikipediaid wikiid wiki wikititle curie termid ontologyid
+accession normalization normid gndid gnd viaf geonames geonamesid entitylink uri iri nelink
+nerlink id
+"""
+KNOWN = tuple(_KNOWN.split())
 # Names of fields with something else.
-OTHER = frozenset(
-    (
-        *("type", "label", "class", "annotator", "annotators", "annotationtype"),
-        *("updatedat", "createdat", "updated", "created", "date", "score"),
-        *("confidence", "probability", "valid", "version", "source", "origin"),
-        *("text", "words", "comment", "start", "end", "offset"),
-        *("length", "tokenstart", "tokenend", "startoffset", "endoffset", "cluster"),
-        *("rank", "order", "color", "hidden", "method", "section"),
-        *("spaceafter", "span", "spanid", "pattern", "inputhash", "taskhash"),
-        *("view", "readonly", "locked"),
-    )
-)
+_OTHER = """
+type label class annotator annotators annotationtype updatedat createdat updated created date
+score confidence probability valid version source origin text words comment start end offset
+length tokenstart tokenend startoffset endoffset cluster rank order color hidden method section
+spaceafter span spanid pattern inputhash taskhash view readonly locked
+"""
+OTHER = frozenset(_OTHER.split())
 LONGEST = 60
 
 
