@@ -1,6 +1,5 @@
 """The factory behind ``nlp.add_pipe("arbo_linker")``, with its complete default config."""
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -66,9 +65,7 @@ def make_arbo_linker(
     del settings["nlp"]
     for pipe_name, pipe in nlp.components:
         if isinstance(pipe, ArboLinker) and pipe.cfg["extension"] == extension:
-            warnings.warn(
-                Warnings.W544.format(name=name, other=pipe_name, extension=extension)
-            )
+            Warnings.W544.warn(name=name, other=pipe_name, extension=extension)
     linker = ArboLinker(nlp.vocab, **settings)
     linker.cfg.belong_to(linker, nlp)
     made_for.add(nlp)

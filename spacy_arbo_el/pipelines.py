@@ -5,7 +5,6 @@ import json
 import os
 import re
 import threading
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -221,9 +220,7 @@ def load_pipeline(path: str | Path, **settings: Any) -> Language:
     for name in sorted(hooks):
         hooks[name](nlp, Path(path))
     if REVIEW not in hooks and journal_path(Path(path)).is_file():
-        warnings.warn(
-            Warnings.W051.format(path=journal_path(Path(path))), stacklevel=2
-        )
+        Warnings.W051.warn(path=journal_path(Path(path)))
     return nlp
 
 

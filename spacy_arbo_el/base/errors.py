@@ -1,10 +1,12 @@
 """Every message of the core, each with a code.
 
 A message names the error, its place and a remedy. ``raise Errors.E001(...)`` fills it in, and
-``Errors.E001.format(...)`` gives its text for another class of error. The code is put in front
-automatically, as spaCy does with its own. An add-on has its messages in its ``errors.py``; no code
-is used twice.
+``Errors.E001.format(...)`` gives its text for another class of error, ``Warnings.W101.warn(...)``
+warns. The code is put in front automatically, as spaCy does with its own. An add-on has its
+messages in its ``errors.py``; no code is used twice.
 """
+
+import warnings
 
 
 class Message(str):
@@ -26,6 +28,10 @@ class Message(str):
 
     def __call__(self, **named: object) -> "ArboError":
         return ArboError(self.format(**named))
+
+    def warn(self, **named: object) -> None:
+        """Warn of it, at the place that called the caller."""
+        warnings.warn(self.format(**named), stacklevel=3)
 
     def format(self, *values: object, **named: object) -> "Message":
         return Message.of(super().format(*values, **named), self.code)

@@ -1,6 +1,5 @@
 """Convert annotated text to Docs with exact offsets; copy Docs."""
 
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable
 
@@ -56,7 +55,7 @@ def warn_of_overlaps(path: PathLike, counts: Counter) -> None:
     """Warn of the mentions of a file that ``to_doc`` left out of ``doc.ents``."""
     if counts["overlapping"]:
         about = {"path": path, "count": counts["overlapping"], "key": MENTIONS_KEY}
-        warnings.warn(Warnings.W101.format(**about), stacklevel=3)
+        Warnings.W101.warn(**about)
 
 
 def _count(

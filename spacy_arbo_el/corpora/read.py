@@ -4,7 +4,6 @@
 that a ``.spacy`` file has. All commands read with these.
 """
 
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -121,20 +120,16 @@ def checked(
             f"{name!r} ({count})" for name, count in unread.most_common(5)
         )
         first = unread.most_common(1)[0][0]
-        warnings.warn(
-            Warnings.W109.format(path=path, fields=fields, first=first), stacklevel=2
-        )
+        Warnings.W109.warn(path=path, fields=fields, first=first)
     if in_pieces:
         about = {
             "path": path,
             "count": sum(in_pieces.values()),
             "doc": next(iter(in_pieces)),
         }
-        warnings.warn(Warnings.W107.format(**about, docs=len(in_pieces)), stacklevel=2)
+        Warnings.W107.warn(**about, docs=len(in_pieces))
     for reading, count in counted.items() if not is_known else ():
-        warnings.warn(
-            Warnings.W104.format(path=path, count=count, reading=reading), stacklevel=2
-        )
+        Warnings.W104.warn(path=path, count=count, reading=reading)
     if count := doubtful[CHARACTERS]:
         best = min(READINGS, key=lambda reading: doubtful[reading])
         fewer = doubtful[best]
@@ -142,7 +137,7 @@ def checked(
             Warnings.W105 if not is_known and fewer <= count / 2 else Warnings.W103
         )
         said = {"path": path, "count": count, "all": total, "example": example}
-        warnings.warn(message.format(**said, reading=best, fewer=fewer), stacklevel=2)
+        message.warn(**said, reading=best, fewer=fewer)
 
 
 def read_source(source: Source, by_line: bool = False) -> Iterator[AnnotatedText]:
@@ -213,7 +208,7 @@ def docs_in(source: Source, nlp: Language) -> Iterator[Doc]:
         warn_of_overlaps(source.path, counts)
         if empty:
             about = {"path": source.path, "count": len(empty), "doc": empty[0]}
-            warnings.warn(Warnings.W110.format(**about), stacklevel=2)
+            Warnings.W110.warn(**about)
     except (ValueError, OSError) as error:
         source.on_error(
             error if isinstance(error, ValueError) else ValueError(str(error))

@@ -1,6 +1,5 @@
 """Tables over inference procedures: accuracy on seen and unseen entities, recall, NIL."""
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -75,9 +74,7 @@ def annotated_examples(nlp: Language, data: Path, limit: int = 0) -> list[Exampl
         ids = sorted(gold)
         if (linker.kb.entities.positions_of(ids) < 0).all():
             first_ids = ", ".join(ids[:3])
-            warnings.warn(
-                Warnings.W546.format(path=data, count=len(ids), some=first_ids)
-            )
+            Warnings.W546.warn(path=data, count=len(ids), some=first_ids)
     return examples
 
 

@@ -1,6 +1,5 @@
 """Creation of knowledge bases from files and configs."""
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -133,7 +132,7 @@ def _merged_ids(path: Path) -> dict[str, str]:
     try:
         return ArboKB.for_reading(path).entities.redirects()
     except (ValueError, OSError) as error:
-        warnings.warn(Warnings.W108.format(path=path, problem=error), stacklevel=3)
+        Warnings.W108.warn(path=path, problem=error)
         return {}
 
 
@@ -197,8 +196,5 @@ class KBFromPath:
         report = import_into(kb, path)
         if report.skipped:
             count = report.skipped.total()
-            message = Warnings.W106.format(
-                path=path, count=count, reasons=report.reasons
-            )
-            warnings.warn(message, stacklevel=2)
+            Warnings.W106.warn(path=path, count=count, reasons=report.reasons)
         return kb

@@ -4,7 +4,6 @@
 """
 
 import gc
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -185,7 +184,7 @@ class Serializer:
                 "saved": f"{kind:.80}",
                 "present": present_kind,
             }
-            warnings.warn(Warnings.W503.format(**details))
+            Warnings.W503.warn(**details)
             learned = b""
         reranker = present.from_bytes(learned)
         self.linker.stages = replace(self.linker.stages, reranker=reranker)
@@ -288,4 +287,4 @@ def drop_orphans(corrections: Corrections, store: ExemplarStore, name: str) -> N
     for key in orphans:
         del corrections.items[key]
     if orphans:
-        warnings.warn(Warnings.W515.format(count=len(orphans), name=name))
+        Warnings.W515.warn(count=len(orphans), name=name)

@@ -1,7 +1,6 @@
 """The encoded entities and exemplars, searched for mentions."""
 
 import time
-import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -357,4 +356,4 @@ class Datastore:
         unknown = [kb_id for kb_id, position in zip(ids, positions) if position < 0]
         if unknown and not self.kb.is_empty():
             examples = ", ".join(unknown[:5]) + (", …" if len(unknown) > 5 else "")
-            warnings.warn(Warnings.W501.format(count=len(unknown), some=examples))
+            Warnings.W501.warn(count=len(unknown), some=examples)

@@ -1,7 +1,6 @@
 """The evaluations in a training. The pipeline is scored as it would be saved, with warnings."""
 
 import math
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -192,9 +191,9 @@ def divides(settings: dict[str, Any]) -> bool:
 def _check_scores(score: float, scores: dict[str, Any], names: Iterable[str]) -> None:
     names = list(names)
     if names and not any(name in scores for name in names):
-        warnings.warn(Warnings.W520.format(names=", ".join(names)))
+        Warnings.W520.warn(names=", ".join(names))
     elif math.isnan(score):
-        warnings.warn(Warnings.W521.format(names=", ".join(names)))
+        Warnings.W521.warn(names=", ".join(names))
 
 
 def is_chosen(evaluations: Sequence[Evaluation]) -> bool:

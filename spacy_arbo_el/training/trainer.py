@@ -2,7 +2,6 @@
 
 import hashlib
 import time
-import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -275,4 +274,4 @@ def warn_of_high_rate(name: str, model: Model, optimizer: Optimizer) -> None:
         return
     if id(optimizer) not in _warned_of:
         _warned_of.add(id(optimizer))
-        warnings.warn(Warnings.W530.format(name=name, rate=rate, limit=LIMIT))
+        Warnings.W530.warn(name=name, rate=rate, limit=LIMIT)

@@ -1,6 +1,5 @@
 """Shared parts of entity readers. Records with usual keys, ids that occur once, a report."""
 
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -141,10 +140,7 @@ class RecordReader:
             listed = ", ".join(keys) + (
                 ", …" if len(self._others) > SHOWN_KEYS else ""
             )
-            message = Warnings.W102.format(
-                count=self._unnamed, total=self._total, keys=listed
-            )
-            warnings.warn(message, stacklevel=2)
+            Warnings.W102.warn(count=self._unnamed, total=self._total, keys=listed)
 
 
 def entity_of(record: Record) -> Entity:

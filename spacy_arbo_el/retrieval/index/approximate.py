@@ -6,7 +6,6 @@ a mapped file. Rows that are added after the index was built are searched exactl
 there are so many that they are added to it.
 """
 
-import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -132,7 +131,7 @@ class ApproximateIndex:
             try:
                 self._on_gpu = _to_gpus(self.index)
             except (RuntimeError, AttributeError):
-                warnings.warn(Warnings.W303.format(kind=self.about["kind"]))
+                Warnings.W303.warn(kind=self.about["kind"])
                 self._on_gpu = False
         return self._on_gpu is not False
 

@@ -2,7 +2,6 @@
 
 import math
 import re
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -173,6 +172,6 @@ def _set_clustering(component: Any) -> None:
 
 def _must_be_exact() -> bool:
     if on_gpu() and not faiss_has_gpu():
-        warnings.warn(Warnings.W302)
+        Warnings.W302.warn()
         return True
     return False
