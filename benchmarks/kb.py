@@ -217,7 +217,7 @@ def comparing(
         kb=load_kb(path, vocab), exemplars=ExemplarStore(), normalizer=None
     )
     before = peak_megabytes()
-    read_seconds, strings = timed(EntityStrings, datastore, 1, 3)
+    read_seconds, strings = timed(EntityStrings, datastore)
     rng, seconds = np.random.default_rng(0), []
     for _ in range(5):
         entities = rng.integers(count, size=(mentions, candidates))
