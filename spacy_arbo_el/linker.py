@@ -431,7 +431,8 @@ class ArboLinker(TrainablePipe):
             chosen_mentions(doc, self.reader.all_mentions(doc)) for doc in references
         ]
         batch = self.reader.read(spans)
-        return self.datastore.add_exemplars(batch.records, batch.inputs)
+        with self.datastore.editing():
+            return self.exemplars.extend(batch.records, batch.inputs)
 
     def update(
         self,

@@ -68,7 +68,7 @@ class Acceptance:
             try:
                 # Stored vectors may be missing, or may come from other weights: they come first.
                 datastore.refresh()
-                datastore.add_exemplars(records, mentions.inputs, mentions.vectors)
+                datastore.exemplars.extend(records, mentions.inputs, mentions.vectors)
             except BaseException:
                 if is_new:
                     kb.remove(accepted.id)

@@ -48,9 +48,9 @@ class ArboKB(KnowledgeBase):
     that a large folder opens at once.
 
     Entities can be added, updated, merged and removed at any time. An edit of one or many entities
-    is made in full or not at all, and returns their number. ``sync`` then encodes the texts that
-    are new, and only these. ``reload_if_changed`` reads what another program has written to the
-    folder. The linker that owns the knowledge base calls both before it links.
+    is made in full or not at all, and returns their number. ``encode_missing`` then encodes the
+    texts that are new, and only these. ``reload_if_changed`` reads what another program has written
+    to the folder. The linker that owns the knowledge base calls both before it links.
 
     spaCy's own methods work as usual: ``get_candidates`` finds entities by alias (whatever the
     case), ``get_vector`` gives the vector of an entity's first text.
@@ -271,7 +271,7 @@ class ArboKB(KnowledgeBase):
         fingerprint: str,
         **options: Any,
     ) -> int:
-        """Encode what has no vector of an encoder yet; see ``EntityVectors.sync``."""
+        """Encode what has no vector of an encoder yet; see ``EntityVectors.encode_missing``."""
         with self.guard.writing():
             return self.vectors.encode_missing(
                 verbalize, encode, fingerprint, **options

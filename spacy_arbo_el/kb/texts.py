@@ -168,13 +168,12 @@ def items_at(
         yield from sorted(entities.at_all(positions[start : start + CHUNK]).items())
 
 
-def missing_texts(
-    entities: EntityStore, verbalize: Verbalization, rows: TextRows, has: np.ndarray
+def texts_of(
+    entities: EntityStore, verbalize: Verbalization, rows: TextRows, chosen: np.ndarray
 ) -> Iterator[dict[int, Text]]:
-    """Texts of rows without a vector by their keys, each once, in parts. has: (rows,) bool."""
-    lacking = rows.live & ~has
-    missing = set(rows.keys[lacking].tolist())
-    positions = np.unique(rows.owners[lacking]).tolist()
+    """Texts of some rows, (rows,) bool, by their keys, each once, in parts."""
+    missing = set(rows.keys[chosen].tolist())
+    positions = np.unique(rows.owners[chosen]).tolist()
     for start in range(0, len(positions), CHUNK):
         new: dict[int, Text] = {}
         for _, entity in items_at(entities, positions[start : start + CHUNK]):

@@ -22,7 +22,7 @@ from ..storage.files import write_file
 from ..storage.locks import ForkableLock
 from .attached_index import AttachedIndex
 from .folder import Storage
-from .texts import DistinctTexts, TextRows, file_of, missing_texts
+from .texts import DistinctTexts, TextRows, file_of, texts_of
 from .vector_files import (
     CACHE,
     STEP,
@@ -374,19 +374,18 @@ class EntityVectors:
         chosen = texts.limited_to(only)
         # Again where another program has replaced the files meanwhile; in the end in memory.
         for passes_left in range(PASSES, 0, -1):
-            has = cache.has(chosen.keys)
-            if not (chosen.live & ~has).any():
+            lacking = chosen.live & ~cache.has(chosen.keys)
+            if not lacking.any():
                 break
             if passes_left == 1:
                 cache = self.caches.keep(VectorCache(cache.about))
-                has = cache.has(chosen.keys)
-            for new in missing_texts(self.storage.entities, verbalize, chosen, has):
+                lacking = chosen.live
+            for new in texts_of(self.storage.entities, verbalize, chosen, lacking):
                 with cache.filling():
-                    lacking = cache.missing(int_array(list(new)))
-                    if len(lacking):
-                        vectors = encode([new[key] for key in lacking.tolist()])
-                        cache.put(lacking, vectors)
-                        count += len(lacking)
+                    keys = cache.missing(int_array(list(new)))
+                    if len(keys):
+                        cache.put(keys, encode([new[key] for key in keys.tolist()]))
+                        count += len(keys)
         if count and cache.folder is not None and cache.folder.most_bytes:
             say_where(cache.folder)
         self._use(texts, cache, only)

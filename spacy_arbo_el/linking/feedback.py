@@ -134,10 +134,11 @@ class Feedback:
                 batch.inputs, self.datastore.encoder.encode_mentions
             )
         with self.datastore.editing():
-            before = len(self.datastore.exemplars)
-            self.datastore.add_exemplars(batch.records, batch.inputs, vectors)
+            store = self.datastore.exemplars
+            before = len(store)
+            store.extend(batch.records, batch.inputs, vectors)
             self.corrections.take_labels(batch.records)
-            return len(self.datastore.exemplars) - before
+            return len(store) - before
 
     def remove_exemplars(self, spans: Iterable[Span]) -> int:
         """Remove exemplars from the store. RETURNS: How many were stored."""
@@ -191,9 +192,9 @@ class Feedback:
 
     def _correct(self, span: Span, correction: Correction) -> None:
         batch = self.reader.read([[span]])
-        self.datastore.add_exemplars(batch.records, batch.inputs)
-        labels = self._labels(span, correction)
-        self.datastore.exemplars.relabel(key_of(span), labels)
+        store = self.datastore.exemplars
+        store.extend(batch.records, batch.inputs)
+        store.relabel(key_of(span), self._labels(span, correction))
         self.corrections.items[correction_key(span)] = correction
 
 

@@ -13,13 +13,12 @@ from ..base.arrays import minus_ones
 from ..base.errors import Warnings
 from ..base.log import log, warn_once
 from ..encoders.dual import DualEncoder
-from ..encoders.inputs import SpanInputs
 from ..kb.knowledge_base import ArboKB
 from ..kb.loaders import load_kb
 from ..kb.respelling import respelled
 from ..kb.vector_files import VectorCache
 from ..mentions.normalization.text import Normalizer
-from ..mentions.record import MentionBatch, MentionRecord
+from ..mentions.record import MentionBatch
 from ..names.spellings import folded
 from ..storage.locks import RevisionCache
 from .entity_texts import MIN_LOGGED, encode_texts
@@ -179,16 +178,6 @@ class Datastore:
         with self.editing():
             kb.vectors.reuse_vectors_of(self.kb.vectors)
             self.kb = kb
-
-    def add_exemplars(
-        self,
-        records: Sequence[MentionRecord],
-        inputs: SpanInputs,
-        vectors: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """Store labelled mentions as exemplars, see ``ExemplarStore.extend``: their rows."""
-        with self.editing():
-            return self.exemplars.extend(records, inputs, vectors)
 
     # Vectors
 
