@@ -50,7 +50,7 @@ VAGUE = frozenset(
 )
 CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 CEILINGS = {
-    "tokens of the core": 231_990,
+    "tokens of the core": 231_910,
     "tokens of contrib/": 80_600,
     "tokens of tests/": 250_870,
     "tokens a line of code": 8.6,
