@@ -2,12 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 FOLDER = Path(__file__).parent / "data" / "cases"
 
 
-def cases(name: str) -> list[Any]:
+def cases(name):
     """The cases of a table, for ``pytest.mark.parametrize``: lists of several arguments."""
     lines = (FOLDER / f"{name}.txt").read_text(encoding="utf8").split("\n")
     return [json.loads(line) for line in lines if line and not line.startswith("#")]

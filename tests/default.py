@@ -1,7 +1,6 @@
 """The default pipeline over a list of diseases, as users have it."""
 
 import spacy
-from spacy.tokens import Doc
 
 from spacy_arbo_el import Entity
 
@@ -44,7 +43,7 @@ def default_pipeline():
     return nlp
 
 
-def marked(nlp, text=TEXT, mentions=MENTIONS) -> Doc:
+def marked(nlp, text=TEXT, mentions=MENTIONS):
     """A text with mentions as entities. What follows an abbreviation is not part of it."""
     doc, spans = nlp.make_doc(text), []
     for mention in mentions:

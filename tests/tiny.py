@@ -1,15 +1,13 @@
 """Encoders small enough to test by brute force, with random weights and tokenizers of their own."""
 
 import string
-from pathlib import Path
-from typing import Any
 
 import torch
 import transformers
 from tokenizers import ByteLevelBPETokenizer, Tokenizer, models, pre_tokenizers
 
 from spacy_arbo_el.encoders.dual import DualEncoder, build_dual_encoder
-from spacy_arbo_el.encoders.pooling import Pooling, SpanMeanPooling
+from spacy_arbo_el.encoders.pooling import SpanMeanPooling
 from spacy_arbo_el.encoders.transformer import build_transformer_encoder
 
 KINDS = ("bert", "distilbert", "roberta", "xlm-roberta", "mpnet", "deberta-v2", "modernbert")
@@ -23,7 +21,7 @@ SMALL = {
 }
 
 
-def save_tiny(folder: Path, kind: str, seed: int = 0, positions: int = POSITIONS) -> Path:
+def save_tiny(folder, kind, seed=0, positions=POSITIONS):
     """Write a random transformer and its tokenizer.
 
     kind: One of ``KINDS``.
@@ -58,7 +56,7 @@ def save_tiny(folder: Path, kind: str, seed: int = 0, positions: int = POSITIONS
     return folder
 
 
-def _word_piece(folder: Path, kind: str) -> transformers.PreTrainedTokenizerBase:
+def _word_piece(folder, kind):
     specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     if kind == "mpnet":
         specials = ["<s>", "<pad>", "</s>", "[UNK]", "<mask>"]
@@ -73,7 +71,7 @@ def _word_piece(folder: Path, kind: str) -> transformers.PreTrainedTokenizerBase
     return kinds[kind](str(folder / "vocab.txt"))
 
 
-def _byte_level(folder: Path) -> transformers.PreTrainedTokenizerBase:
+def _byte_level(folder):
     backend = ByteLevelBPETokenizer()
     backend.train_from_iterator(
         [" ".join(WORDS)] * 3,
@@ -85,7 +83,7 @@ def _byte_level(folder: Path) -> transformers.PreTrainedTokenizerBase:
     return transformers.RobertaTokenizerFast(str(folder / "vocab.json"), str(folder / "merges.txt"))
 
 
-def _unigram() -> transformers.PreTrainedTokenizerBase:
+def _unigram():
     specials = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     characters = [*string.ascii_lowercase, *string.digits, *".,;-[]\u2581"]
     words = [f"\u2581{word}" for word in WORDS]
@@ -99,12 +97,12 @@ def _unigram() -> transformers.PreTrainedTokenizerBase:
 
 
 def dual_encoder(
-    name: str,
-    window: int = 24,
-    pooling: Pooling | None = None,
-    separate: bool = False,
-    **settings: Any,
-) -> DualEncoder:
+    name,
+    window=24,
+    pooling=None,
+    separate=False,
+    **settings,
+):
     """An initialized dual encoder, in float32 by default.
 
     pooling: Of both towers; None for ``SpanMeanPooling``.

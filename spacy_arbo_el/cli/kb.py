@@ -2,7 +2,7 @@
 
 import io
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,7 +71,7 @@ def build_command(
         options["skip_bad"] = True
     with user_errors():
         options.update(parsed_options_of(source, format, further_options))
-        finish = _encode_with(model) if model else None
+        finish = partial(encode_with, load_linker(model)) if model else None
         report = build(
             output,
             source,
@@ -87,11 +87,6 @@ def build_command(
     further = len(kb.entities.redirects())
     counts = f"{len(kb)} entities, {kb.entities.count_names()} names, {len(kb.rows)} vectors"
     msg.good(f"{output}: {counts}" + (f", {further} further ids" if further else ""))
-
-
-def _encode_with(model: Path) -> "Callable[[ArboKB], int]":
-    linker = load_linker(model)
-    return lambda kb: encode_with(linker, kb)
 
 
 def encode_with(linker: "ArboLinker", kb: "ArboKB") -> int:

@@ -164,10 +164,6 @@ def borders(text: str, reading: str) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(widths)])
 
 
-def _but_for_spaces(text: str, words: str) -> bool:
-    return text.split() == words.split()
-
-
 def _but_for_characters(text: str, words: str) -> bool:
     """Return whether words are those of the text in plainer characters, as "TNF-a" for "TNF-α"."""
     text = text.strip()
@@ -184,7 +180,12 @@ def _plain(words: str) -> str:
     return PlainCharacters()(words, np.array([[0, len(words)]]))[0]
 
 
-_COMPARISONS = (str.__eq__, _but_for_spaces, _but_for_characters)
+# Equal, but for spaces, but for characters.
+_COMPARISONS = (
+    str.__eq__,
+    lambda text, words: text.split() == words.split(),
+    _but_for_characters,
+)
 
 
 def is_within_word(text: str, start: int, end: int) -> bool:

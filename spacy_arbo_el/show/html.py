@@ -51,7 +51,10 @@ def to_displacy(
     extension: The attribute that carries the links.
     """
     if kb_url_template is not None:
-        check_template(kb_url_template)
+        # It must give web addresses.
+        example = kb_url_template.replace("{}", "x")
+        if not kb_url_template.startswith("{}") and not _WEB.match(example):
+            raise Errors.E750(value=kb_url_template)
     spans = find_mentions(doc, get_spans or EntSpans())
     ents = [_entity(span, kb_url_template, extension) for span in filter_spans(spans)]
     title = doc.user_data.get("title")
@@ -152,12 +155,6 @@ def escaped(text: object) -> str:
     Half characters (lone surrogates), which no file can hold, become question marks.
     """
     return escape(str(text).encode("utf8", "replace").decode("utf8"), quote=True)
-
-
-def check_template(template: str) -> None:
-    """Raise an error unless a template gives web addresses."""
-    if not template.startswith("{}") and not _WEB.match(template.replace("{}", "x")):
-        raise Errors.E750(value=template)
 
 
 def web_address(template: str, kb_id: str) -> str:

@@ -35,7 +35,7 @@ def tables(draw):
 top_ks = tables().map(lambda table: TopK(*table))
 
 
-def rows_of(top: TopK):
+def rows_of(top):
     """Each row as a list of (id, score)."""
     return [list(zip(*row)) for row in zip(top.ids.tolist(), top.scores.tolist())]
 

@@ -45,8 +45,7 @@ def test_candidates_that_cannot_be_told_apart_share_it(count):
     assert probability(logits) == pytest.approx(probability(np.array(2.0)) / count, abs=1e-5)
 
 
-def test_the_temperature_of_scores_is_found():
-    rng = np.random.default_rng(0)
+def test_the_temperature_of_scores_is_found(rng):
     scores = rng.normal(size=(4000, 5))
     correct = np.eye(5, dtype=bool)[(2.5 * scores + rng.gumbel(size=scores.shape)).argmax(axis=1)]
     assert fit_temperature(scores, correct, np.ones(4000))[0] == pytest.approx(2.5, abs=0.2)
@@ -54,8 +53,7 @@ def test_the_temperature_of_scores_is_found():
     assert 0 < fit_temperature(scores, certain, np.ones(4000))[0] <= MAX_TEMPERATURE
 
 
-def test_evidence_that_any_candidate_is_right_is_found():
-    rng = np.random.default_rng(0)
+def test_evidence_that_any_candidate_is_right_is_found(rng):
     evidence = rng.normal(size=(8000, 2)) * [1.0, 100.0]
     present = rng.random(8000) < probability(2 * evidence[:, 0] + 0.5)
     first, second, offset = fit_presence(evidence, present, np.ones(8000), (1, 1))
@@ -79,7 +77,7 @@ def test_evidence_that_any_candidate_is_right_is_found():
 FITTED = 0.4
 
 
-def made_log_odds(share: float, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def made_log_odds(share, count, seed):
     """Log-odds as a ranker gives them that was fitted where a share of 0.4 was present, and which
     mentions are present: the evidence is normal, with a mean of 1 or of -1."""
     rng = np.random.default_rng(seed)
@@ -89,7 +87,7 @@ def made_log_odds(share: float, count: int, seed: int) -> tuple[np.ndarray, np.n
     return 2 * evidence + np.log(FITTED / (1 - FITTED)), present
 
 
-def log_posterior(share: float, log_odds: np.ndarray) -> float:
+def log_posterior(share, log_odds):
     """What the estimate maximizes, written plainly."""
     ratios = np.exp(log_odds - np.log(FITTED / (1 - FITTED)))
     likelihood = np.log(share * ratios + 1 - share).sum()

@@ -3,7 +3,6 @@
 import json
 from functools import partial
 
-import numpy as np
 import pytest
 import spacy
 
@@ -168,9 +167,8 @@ def test_build_options_of_tables_and_wikidata(tmp_path):
 
 
 @needs_index
-def test_info_tells_of_a_stored_index(tmp_path, monkeypatch):
+def test_info_tells_of_a_stored_index(tmp_path, monkeypatch, rng):
     monkeypatch.setattr(faiss_index, "MIN_ROWS", 300)
-    rng = np.random.default_rng(0)
     with ArboKB.create(tmp_path / "many") as many:
         many.add(Entity(f"e{i}", f"name {i}") for i in range(300))
         many.encode_missing(Names(), lambda t: rng.standard_normal((len(t), 16)), "x")

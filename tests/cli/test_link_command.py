@@ -9,7 +9,7 @@ import pytest
 import spacy
 from spacy.tokens import DocBin
 
-from spacy_arbo_el import load_pipeline, save_pipeline
+from spacy_arbo_el import find_linker, load_pipeline, save_pipeline
 from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.pipelines import pipeline_from_list
 from spacy_arbo_el.show import frames
@@ -147,7 +147,7 @@ def test_model_and_data_in_the_wrong_order_are_recognised(folder, tmp_path):
 
 def test_hints_where_nothing_can_be_linked(folder, tmp_path):
     nlp = spacy.load(folder / "model")
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     linker.set_kb([])
     save_pipeline(nlp, tmp_path / "empty")
     dev, out = folder / "dev.spacy", tmp_path / "o.jsonl"
@@ -197,8 +197,8 @@ def test_a_pipeline_of_a_list_is_saved_with_its_settings(files):
     loaded = load_pipeline(files / "MODEL")
     assert loaded.lang == "de"
     assert loaded.get_pipe("arbo_names").forms == "exact"
-    assert loaded.get_pipe("arbo_linker").threshold == 0.5
-    assert len(loaded.get_pipe("arbo_linker").kb) == 2
+    assert find_linker(loaded).threshold == 0.5
+    assert len(find_linker(loaded).kb) == 2
 
 
 @pytest.fixture

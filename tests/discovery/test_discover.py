@@ -10,7 +10,7 @@ import pytest
 import spacy
 from spacy.tokens import DocBin
 
-from spacy_arbo_el import NewEntity, edit_pipeline
+from spacy_arbo_el import NewEntity, edit_pipeline, find_linker
 from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.discovery.entities import to_html
 from spacy_arbo_el.mentions.record import text_fingerprint
@@ -35,7 +35,7 @@ def nlp():
 
 @pytest.fixture(scope="module")
 def new_entities(nlp):
-    return nlp.get_pipe("arbo_linker").corpus.discover(unlinked_docs(nlp, [*DEV[:3], *NEW]))
+    return find_linker(nlp).corpus.discover(unlinked_docs(nlp, [*DEV[:3], *NEW]))
 
 
 def test_discover_groups_and_describes_new_entities(nlp, new_entities):
@@ -59,10 +59,7 @@ def test_discover_groups_and_describes_new_entities(nlp, new_entities):
     assert all(r.probability < 0.6 for r in zorblat.nearest)
     assert zorblat.nearest[0].probability >= zorblat.nearest[-1].probability
     assert zorblat.nearest[0].reason == "below the threshold of 0.6"
-    assert (
-        zorblat.nearest[0].title
-        == nlp.get_pipe("arbo_linker").kb.get(zorblat.nearest[0].kb_id).title
-    )
+    assert zorblat.nearest[0].title == find_linker(nlp).kb.get(zorblat.nearest[0].kb_id).title
 
 
 def test_medoid_and_cohesion_equal_those_by_hand(nlp, linker, new_entities):
@@ -131,18 +128,18 @@ def test_what_was_decided_on_kept_entities_holds_until_it_is_taken_back(saved, t
     page = ["discover", kept, saved / "c.spacy", "-o", tmp_path / "n.html", "--keep", kept]
     assert "JSONL" in fail(*page)
     with edit_pipeline(kept) as edited:
-        new = edited.get_pipe("arbo_linker").new_entities
+        new = find_linker(edited).new_entities
         new.accept(first, "E9")
         new.reject(second)
     assert discover(kept) == []
     with edit_pipeline(kept) as edited:
-        new = edited.get_pipe("arbo_linker").new_entities
+        new = find_linker(edited).new_entities
         assert [new.undo()["action"] for _ in range(2)] == ["reject", "accept"]
         assert set(new.ids) == {first, second}
-        assert "E9" not in edited.get_pipe("arbo_linker").kb
+        assert "E9" not in find_linker(edited).kb
     assert set(discover(kept)) == {first, second}
     assert len(discover(saved / "model", "--replace")) == 2
-    assert not spacy.load(kept).get_pipe("arbo_linker").new_entities.log
+    assert not find_linker(spacy.load(kept)).new_entities.log
 
 
 @pytest.mark.slow

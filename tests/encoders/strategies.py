@@ -12,7 +12,7 @@ Place = tuple[int, int, int, int]
 passages_of_ids = st.lists(st.lists(st.integers(0, 99), max_size=6), max_size=8)
 
 
-def build_inputs(passages: list[list[int]], places: list[Place]) -> SpanInputs:
+def build_inputs(passages, places):
     """``SpanInputs`` of passages and of spans in them."""
     passage, first, last, marker = np.array(places, dtype=np.int64).reshape(-1, 4).T
     return SpanInputs(
@@ -36,18 +36,18 @@ def span_inputs(draw):
     return build_inputs(passages, places)
 
 
-def windows_of(passages: list[list[int]]) -> SpanInputs:
+def windows_of(passages):
     """``SpanInputs`` of one span in each passage, at its start."""
     return build_inputs(passages, [(i, 0, 0, 0) for i in range(len(passages))])
 
 
-def passages_of(inputs: SpanInputs) -> list[list[int]]:
+def passages_of(inputs):
     """The ids of each passage."""
     bounds = zip(inputs.offsets[:-1], inputs.offsets[1:])
     return [inputs.ids[start:end].tolist() for start, end in bounds]
 
 
-def spans_of(inputs: SpanInputs) -> list:
+def spans_of(inputs):
     """Each span: the ids of its passage, and its first, last and marker word piece."""
     passages = passages_of(inputs)
     return [

@@ -33,7 +33,7 @@ def documents():
     return build_inputs([rng.integers(5, 40, size=n).tolist() for n in (9, 1, 7, 5)], PLACES)
 
 
-def windows_of(inputs: SpanInputs) -> SpanInputs:
+def windows_of(inputs):
     """The same spans, each in a copy of its passage."""
     passages = passages_of(inputs)
     places = zip(inputs.first, inputs.last, inputs.marker)

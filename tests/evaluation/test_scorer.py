@@ -137,8 +137,7 @@ def test_fewer_documents_have_larger_errors_and_one_has_none():
     assert standard_errors([], SEEN) == {}
 
 
-def test_the_interval_is_over_documents():
-    rng = np.random.default_rng(0)
+def test_the_interval_is_over_documents(rng):
     right = rng.random(400) < 0.8
     single = [said("a", one) for one in right]
     low, high = accuracy_interval(single)

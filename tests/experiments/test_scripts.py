@@ -4,7 +4,6 @@ import json
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 import spacy
 import srsly
@@ -36,7 +35,7 @@ VOTE = {"@misc": "spacy-arbo-el.ExemplarVote.v1", "n_exemplars": 15}
 
 def test_rankers_of_a_pipeline_and_of_a_corpus():
     nlp = build([Entity("river", "Amazon River"), Entity("metal", "Mercury")], train=["x"])
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     doc = annotated(nlp, "Boats on the [007|river] and [nothing|NIL].")
     mentions = [(span.text, [span.kb_id_]) for span in doc.ents if span.kb_id_ != "NIL"]
     assert baselines.training_mentions(linker, None) == []
@@ -48,7 +47,7 @@ def test_rankers_of_a_pipeline_and_of_a_corpus():
 
 def test_one_graph_gives_the_links_of_link_corpus():
     nlp = build(train=TRAIN[:6])
-    data, linker = examples(nlp, DEV + TRAIN[6:]), nlp.get_pipe("arbo_linker")
+    data, linker = examples(nlp, DEV + TRAIN[6:]), find_linker(nlp)
     found = compare.outcomes_in_one_graph(nlp, data, compare.procedures)
     for name, stages in compare.procedures(linker.stages).items():
         linker.stages = stages
@@ -125,7 +124,7 @@ def test_the_number_with_the_best_accuracy_is_saved(tmp_path):
     scores = {int(count): float(accuracy) for count, accuracy in found}
     assert set(scores) == {15, 1, 2}
     best = min(scores, key=lambda count: (-scores[count], count))
-    tuned = load_pipeline(tmp_path / "tuned").get_pipe("arbo_linker")
+    tuned = find_linker(load_pipeline(tmp_path / "tuned"))
     assert tuned.stages.inference.n_exemplars == best
 
 
@@ -162,8 +161,7 @@ def test_ctd_diseases_become_entities(tmp_path):
 
 
 @needs_index
-def test_the_script_compares_indexes_over_a_knowledge_base(tmp_path):
-    rng = np.random.default_rng(0)
+def test_the_script_compares_indexes_over_a_knowledge_base(tmp_path, rng):
     with ArboKB.create(tmp_path / "kb") as kb:
         kb.add(Entity(f"e{i}", f"name {i}") for i in range(12_000))
         kb.encode_missing(Names(), lambda t: rng.standard_normal((len(t), 16)), "x")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_arbo_el import Calibration, Neighbours, TopK
+from spacy_arbo_el import Calibration, Neighbours, TopK, find_linker
 from spacy_arbo_el.base.calibration import fit_logistic, fit_offset, probability
 from spacy_arbo_el.fitting.calibrate import (
     divided,
@@ -55,7 +55,7 @@ def test_a_curve_with_a_given_slope_is_right_on_average(seed, slope, n, share):
 def test_edges_that_are_never_right_are_hardly_believed():
     """They show no slope, so that no curve can be fitted; the default would believe them."""
     nlp = build(train=TRAIN[:8])
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     # Mentions of four entities side by side, which look alike.
     text = "[Zed one|planet] and [Zed two|metal] and [Zed three|river] and [Zed four|shop] left."
     fitted = fit_calibration(linker, [annotated(nlp, f"{text} {i}") for i in range(6)])
@@ -72,7 +72,7 @@ def curves_of(fitted):
 
 def test_fits_without_each_part_are_those_of_the_other_documents():
     nlp = build(train=TRAIN[:8])
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     docs = [annotated(nlp, text) for text in TRAIN]
     whole, parts = fit_folds(linker, docs, 3)
     used = [docs, *(rest for rest, _ in divided(docs, 3))]

@@ -5,6 +5,7 @@ import pytest
 import spacy
 from spacy.training import Example
 
+from spacy_arbo_el import find_linker
 from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.evaluation.holdout import remove_entities, with_removed_as_nil
 from spacy_arbo_el.evaluation.report import CONFIGURED
@@ -42,7 +43,7 @@ def docs_of(nlp):
 @pytest.mark.parametrize("settings", [{}, {"mentions": {"labels_discard": ["JUNK"]}}])
 def test_linking_sweep_equals_linking_at_each_threshold(settings):
     nlp = build(train=TRAIN[:6], **settings)
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     docs = [*docs_of(nlp), annotated(nlp, DEV[0], label="JUNK"), nlp.make_doc("none")]
     thresholds = np.array([0.0, 0.3, 0.6, 0.9])
     sweep = sweep_linking(linker, docs, thresholds)
@@ -73,7 +74,7 @@ def test_mentions_of_removed_entities_are_nil(nlp, linker):
                 assert new.id_ == ""
     linked = list(nlp.pipe([without_links(doc) for doc in docs]))
     assert not removed & {ent.kb_id_ for doc in linked for ent in doc.ents}
-    assert remove_entities(build(train=[]).get_pipe("arbo_linker"), docs, 0.5, seed=1) == removed
+    assert remove_entities(find_linker(build(train=[])), docs, 0.5, seed=1) == removed
     with pytest.raises(ValueError, match="E751.*from 0 to 1"):
         remove_entities(linker, docs, 2)
 
@@ -162,7 +163,7 @@ def test_tuned_settings_are_stored_and_saved(nlp, linker, tmp_path):
     again = build(train=TRAIN[:6])
     store(again, result)
     again.to_disk(tmp_path / "model")
-    loaded = spacy.load(tmp_path / "model").get_pipe("arbo_linker")
+    loaded = find_linker(spacy.load(tmp_path / "model"))
     assert loaded.threshold == result.threshold
     assert len(loaded.kb) == len(ENTITIES)
     lines = as_csv(result.rows).splitlines()

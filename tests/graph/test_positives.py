@@ -31,6 +31,12 @@ def arborescence_parents(pairs, entity_similarity, members):
     return [members[p - 1] if p > 0 else -1 for p in parent]
 
 
+def queries_of(offsets):
+    """Each mention with the others of its cluster."""
+    for members in map(range, offsets[:-1], offsets[1:]):
+        yield from ((query, [m for m in members if m != query]) for query in members)
+
+
 @st.composite
 def clusters(draw, smallest=1):
     sizes = draw(st.lists(st.integers(smallest, 9), min_size=1, max_size=4))
@@ -70,12 +76,10 @@ def test_gold_parents_1nn_equal_the_arborescence_of_three_nodes(drawn, metric):
     vectors, similarity, offsets, _ = drawn
     parents = graph.gold_parents_1nn(vectors, similarity, offsets, metric=metric)
     pairs = similarities(vectors, metric)
-    for begin, end in zip(offsets[:-1], offsets[1:]):
-        for query in range(begin, end):
-            others = [m for m in range(begin, end) if m != query]
-            nearest = [max(others, key=lambda m: pairs[query, m])] if others else []
-            expected = arborescence_parents(pairs, similarity, np.array([query, *nearest]))
-            assert parents[query] == expected[0]
+    for query, others in queries_of(offsets):
+        nearest = [max(others, key=lambda m: pairs[query, m])] if others else []
+        expected = arborescence_parents(pairs, similarity, np.array([query, *nearest]))
+        assert parents[query] == expected[0]
 
 
 @given(clusters())
@@ -83,14 +87,11 @@ def test_gold_parents_1rand_equal_the_arborescence_of_three_nodes(drawn):
     vectors, similarity, offsets, rng = drawn
     parents = graph.gold_parents_1rand(vectors, similarity, offsets, rng=rng)
     pairs = similarities(vectors, "ip")
-    for begin, end in zip(offsets[:-1], offsets[1:]):
-        for query in range(begin, end):
-            others = [m for m in range(begin, end) if m != query]
-            possible = {
-                arborescence_parents(pairs, similarity, np.array([query, other]))[0]
-                for other in others
-            }
-            assert parents[query] in (possible or {-1})
+    for query, others in queries_of(offsets):
+        possible = {
+            arborescence_parents(pairs, similarity, np.array([query, other]))[0] for other in others
+        }
+        assert parents[query] in (possible or {-1})
 
 
 def test_gold_parents_1rand_draws_other_mentions_uniformly():

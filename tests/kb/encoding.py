@@ -1,8 +1,15 @@
-"""Vectors of names for tests, without an encoder."""
+"""Knowledge bases for tests, and vectors of names without an encoder."""
 
 import numpy as np
+from spacy.vocab import Vocab
 
+from spacy_arbo_el import ArboKB
 from spacy_arbo_el.kb.verbalizations import Names
+
+
+def kb_of(*entities, **settings):
+    """A knowledge base of entities, in memory."""
+    return ArboKB(Vocab(), entities, **settings)
 
 
 def encode(texts):

@@ -22,7 +22,7 @@ from spacy_arbo_el.kb.verification import verify
 
 from ..cases import cases
 from ..expecting import raises
-from .encoding import encode, sync
+from .encoding import encode, kb_of, sync
 from .test_folder import build, refused
 
 VECTORS = VectorKind("x").name
@@ -100,11 +100,11 @@ def test_other_schemas_are_refused(kb, statement):
 
 
 def test_bytes_with_another_schema_are_refused():
-    kb = ArboKB(Vocab(), [Entity("a", "A")])
+    kb = kb_of(Entity("a", "A"))
     kb.database.rows("CREATE TRIGGER t AFTER INSERT ON entity BEGIN DELETE FROM name; END")
     with raises("other tables, triggers or views"):
         database_of_bytes(kb.to_bytes())
-    kb = ArboKB(Vocab(), [Entity("a", "A")])
+    kb = kb_of(Entity("a", "A"))
     kb.database.set(entities="0 UNION SELECT 1")
     with raises("entities is '0 UNION"):
         database_of_bytes(kb.to_bytes())
@@ -307,7 +307,7 @@ def test_a_meta_that_is_no_json_is_refused_when_it_is_added(value):
 
 @pytest.mark.parametrize("old", ["\0", "\ud83d", 7])
 def test_redirects_with_impossible_ids_are_refused(old):
-    kb = ArboKB(Vocab(), [Entity("a")])
+    kb = kb_of(Entity("a"))
     with raises("E037"):
         kb.redirect({old: "a"})
     assert kb.entities.redirects() == {}

@@ -10,6 +10,8 @@ from spacy_arbo_el.base.extras import import_pyarrow
 from spacy_arbo_el.kb.export import write_list
 from spacy_arbo_el.kb.loaders import load_kb
 
+from .encoding import kb_of
+
 FIRMS = (
     "Land;Name;identifier;synonyms;Freq;Long\n"
     "DE;Halix;h1;Halix AG|HX;12;-3.5\n"
@@ -80,13 +82,13 @@ def test_new_lines_are_marked_in_jsonl(kb, tmp_path):
 
 
 def test_records_have_their_keys_as_columns(tmp_path):
-    kb = ArboKB(Vocab(), [{"name": "Ada", "id": "a", "born": 1815}, {"id": "b", "type": "X"}])
+    kb = kb_of({"name": "Ada", "id": "a", "born": 1815}, {"id": "b", "type": "X"})
     assert exported(kb, tmp_path / "out.csv") == "name,id,born,type\nAda,a,1815,\nb,b,,X\n"
 
 
 @pytest.mark.parametrize("layout", [None, "[", '{"columns": 1}', '{"delimiter": "||"}'])
 def test_usual_columns_where_there_was_no_table(tmp_path, layout):
-    kb = ArboKB(Vocab(), [Entity("a", "Ada", "a person", meta={"born": 1815})])
+    kb = kb_of(Entity("a", "Ada", "a person", meta={"born": 1815}))
     kb.database.set(layout=layout)
     expected = "id,title,aliases,description,types,born\na,Ada,,a person,,1815\n"
     assert exported(kb, tmp_path / "out.csv") == expected

@@ -24,11 +24,11 @@ from spacy_arbo_el.kb.verification import verify
 from ..expecting import raises
 from ..kills import in_process
 from ..threads import forked
-from .encoding import encode, sync
+from .encoding import encode, kb_of, sync
 
 
 def build(path, count=30, encoder="x"):
-    kb = ArboKB(Vocab(), [Entity(f"e{i}", f"name {i}", "about", ("alias",)) for i in range(count)])
+    kb = kb_of(*(Entity(f"e{i}", f"name {i}", "about", ("alias",)) for i in range(count)))
     sync(kb, encoder)
     kb.to_disk(path)
     return path
@@ -213,7 +213,7 @@ def test_a_writer_killed_at_any_point_of_an_edit(tmp_path, attacks):
         sync(kb), sync(kb, "y")
     assert verify(path) == [], "the next writer removes what was left"
     assert number >= wanted, "edits were made, and some were killed at their end"
-    assert between, "edits were made, and some were killed at their end"
+    assert between
     reader = ArboKB.for_reading(path)
     sync(reader), sync(model)
     for entity in reader:
@@ -299,7 +299,7 @@ def test_create_replaces_a_knowledge_base_only_when_told_to(tmp_path):
             ArboKB(Vocab()).to_disk(path)
     (tmp_path / "empty").mkdir()
     ArboKB.create(tmp_path / "empty").close()
-    ArboKB(Vocab(), [Entity("a")]).to_disk(path)
+    kb_of(Entity("a")).to_disk(path)
     assert len(ArboKB.for_reading(path)) == 1, "to_disk replaces, as spaCy's does"
 
 

@@ -7,7 +7,6 @@ import pytest
 import spacy
 from hypothesis import given
 from hypothesis import strategies as st
-from spacy.vocab import Vocab
 
 from spacy_arbo_el import ArboKB, Entity
 from spacy_arbo_el.kb import lookup
@@ -26,7 +25,7 @@ from spacy_arbo_el.names.spellings import all_spellings, folded, without_accents
 
 from ..cases import cases
 from ..expecting import raises
-from .encoding import sync
+from .encoding import kb_of, sync
 
 
 class Encoder:
@@ -79,7 +78,7 @@ def test_only_new_texts_are_encoded(kb):
     assert "common cold" not in [title for title, _ in texts_of_rows(kb).values()]
     assert sync(kb, "another encoder", encoder) == 4
     assert len(kb.rows) == 5, "rows of removed texts are dropped"
-    assert len(texts_of_rows(kb)) == 5, "rows of removed texts are dropped"
+    assert len(texts_of_rows(kb)) == 5
 
 
 def test_distinct_texts_and_entities_refer_to_each_other(kb):
@@ -240,7 +239,7 @@ def test_a_merge_with_a_named_entity_gives_it_its_names():
 
 
 def test_no_name_leads_to_an_unnamed_entity():
-    kb = ArboKB(Vocab(), [UNNAMED, Entity("D9", "Flu")])
+    kb = kb_of(UNNAMED, Entity("D9", "Flu"))
     assert not kb.contains_alias("D7")
     assert kb.get_alias_strings() == ["Flu"]
     assert kb.get("D7") == UNNAMED
@@ -253,7 +252,7 @@ NAMES = st.text(st.sampled_from("abcé \"'*-"), min_size=1, max_size=9).filter(s
 @given(st.lists(st.lists(NAMES, min_size=1, max_size=3), max_size=12), NAMES)
 def test_similar_names_are_those_of_a_comparison_with_all_names(groups, query):
     entities = [Entity(f"e{i}", n[0], aliases=tuple(n[1:])) for i, n in enumerate(groups)]
-    kb = ArboKB(Vocab(), entities)
+    kb = kb_of(*entities)
     own = folded(query)
     wanted = [trigrams(form) for form in (own, without_accents(own))]
 
@@ -267,7 +266,7 @@ def test_similar_names_are_those_of_a_comparison_with_all_names(groups, query):
 
 
 def test_similar_names_after_edits():
-    kb = ArboKB(Vocab(), [Entity("a", "hepatitis"), Entity("b", "hepatic failure")])
+    kb = kb_of(Entity("a", "hepatitis"), Entity("b", "hepatic failure"))
     assert [p for p, _ in similar_names(kb.entities, "hepatitys", 5)] == [0, 1]
     kb.update(Entity("a", "gout"))
     kb.remove("b")
@@ -278,7 +277,7 @@ def test_similar_names_after_edits():
 
 def test_common_trigrams_are_not_looked_up(monkeypatch):
     entities = [Entity(f"e{i}", f"common {i}") for i in range(200)] + [Entity("x", "common zeal")]
-    kb = ArboKB(Vocab(), entities)
+    kb = kb_of(*entities)
     monkeypatch.setattr(lookup, "POSTINGS", 50)
     assert similar_names(kb.entities, "common zeal", 1)[0] == (200, 1.0)
 
@@ -286,5 +285,5 @@ def test_common_trigrams_are_not_looked_up(monkeypatch):
 @pytest.mark.parametrize(("query", "expected"), cases("similar_letters"))
 def test_names_of_the_same_letters_are_found(query, expected):
     names = ["IL-2", "L’Oréal", "AT&T", "Müller GmbH & Co. KG", "Škoda", "IL-21", "がん"]
-    kb = ArboKB(Vocab(), [Entity(id_, name) for id_, name in zip("abcdefg", names)])
+    kb = kb_of(*(Entity(id_, name) for id_, name in zip("abcdefg", names)))
     assert [entity.id for entity in kb.search(query, 1)] == list(expected)

@@ -20,7 +20,7 @@ from spacy_arbo_el.kb.verification import verify
 
 from ..cases import cases
 from ..expecting import raises, warns
-from .encoding import sync
+from .encoding import kb_of, sync
 
 APPLE = Entity("a", "Apple", "makes computers", ["Apple Inc."], ["COMPANY"], 3)
 
@@ -91,7 +91,7 @@ def test_blank_names_count_as_left_out():
 
 
 def test_a_knowledge_base_takes_records():
-    kb = ArboKB(Vocab(), [{"id": "a", "title": "heart attack"}, Entity("b", "hat")])
+    kb = kb_of({"id": "a", "title": "heart attack"}, Entity("b", "hat"))
     assert kb.add({"id": "c", "title": "heart failure"}) == 1
     assert kb.upsert([{"id": "c", "title": "cardiac failure"}, {"id": "d"}]) == 2
     assert kb["c"].title == "cardiac failure"
@@ -108,7 +108,7 @@ WHOLE = Entity("E1", "measles", "a fever", ["rubeola"], ["DISEASE"], 7.0, {"Coun
 
 @pytest.fixture
 def kb():
-    return ArboKB(Vocab(), [WHOLE, Entity("E2", "gout")])
+    return kb_of(WHOLE, Entity("E2", "gout"))
 
 
 @pytest.mark.parametrize("edit", ["update", "upsert"])
@@ -140,7 +140,7 @@ def test_an_id_that_was_merged_is_no_entity(kb):
 
 
 def test_a_name_makes_an_entity_named():
-    kb = ArboKB(Vocab(), [Entity("E1", meta={"unnamed": True, "n": 1})])
+    kb = kb_of(Entity("E1", meta={"unnamed": True, "n": 1}))
     kb.update({"id": "E1", "title": "measles"})
     assert kb["E1"].names == ["measles"]
     assert kb["E1"].meta == {"n": 1}

@@ -15,7 +15,7 @@ from spacy_arbo_el.kb.loaders import load_kb
 from spacy_arbo_el.kb.verification import verify
 
 from ..expecting import raises
-from .encoding import sync
+from .encoding import kb_of, sync
 
 # The first ones are what the bundled encoder can't read.
 ODD = [
@@ -96,7 +96,7 @@ def test_a_meta_that_could_not_be_read_is_not_written(tmp_path):
     for _ in range(DEEPEST):
         deep = [deep]
     with raises("E039.*nested"):
-        ArboKB(Vocab(), [Entity("a", meta={"k": deep})])
+        kb_of(Entity("a", meta={"k": deep}))
     with raises("E039"):
         write_entities_jsonl([Entity("a", meta={"k": float("inf")})], tmp_path / "kb.jsonl")
     assert not (tmp_path / "kb.jsonl").exists()
@@ -104,7 +104,7 @@ def test_a_meta_that_could_not_be_read_is_not_written(tmp_path):
 
 @pytest.mark.parametrize("number", [np.int64(3), np.float32(3), np.uint8(3), 3, 3.0])
 def test_numbers_of_numpy_are_frequencies(number):
-    kb = ArboKB(Vocab(), [Entity("a", frequency=number), {"id": "b", "frequency": number}])
+    kb = kb_of(Entity("a", frequency=number), {"id": "b", "frequency": number})
     assert [type(e.frequency) for e in kb] == [float, float]
     assert [e.frequency for e in kb] == [3.0, 3.0]
 
@@ -115,7 +115,7 @@ IDS = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("abcd")), max_
 @given(IDS)
 def test_merged_ids_come_back_from_jsonl_and_dicts(tmp_path_factory, merges):
     path = tmp_path_factory.mktemp("merged") / "kb.jsonl"
-    kb = ArboKB(Vocab(), [Entity(one, f"name {one}") for one in "abcd"])
+    kb = kb_of(*(Entity(one, f"name {one}") for one in "abcd"))
     for old, new in merges:
         if kb.get(old).id != kb.get(new).id:
             kb.merge(old, new)

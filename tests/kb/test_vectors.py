@@ -19,7 +19,7 @@ from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.kb.verification import verify
 
 from ..threads import forked, run_in_threads, wait_until
-from .encoding import encode, sync
+from .encoding import encode, kb_of, sync
 from .test_folder import build
 
 KIND = VectorKind("encoder")
@@ -132,25 +132,30 @@ def test_a_folder_keeps_the_encoders_that_were_used_last(tmp_path):
     assert verify(path) == []
 
 
+def kept_by(kb, encoder="x", kind="descriptions", **settings):
+    """The vectors that a knowledge base keeps of texts of a kind."""
+    return kb.vectors.caches.of(kind, encoder, **settings)
+
+
 def test_vectors_of_another_kind_in_all_places(tmp_path, monkeypatch):
     path, keys = build(tmp_path / "kb"), np.arange(10)
-    for kb in (ArboKB.for_reading(path), ArboKB(Vocab(), [Entity("a", "A")])):
-        cache = kb.vectors.caches.of("descriptions", "x")
+    for kb in (ArboKB.for_reading(path), kb_of(Entity("a", "A"))):
+        cache = kept_by(kb)
         assert not cache.get(keys)[0].any()
         cache.put(keys, vectors_of(keys))
-        assert kb.vectors.caches.of("descriptions", "x").has(keys).all()
-        assert not kb.vectors.caches.of("descriptions", "y").has(keys).any()
-        assert not kb.vectors.caches.of("names", "x").has(keys).any()
-        in_training = kb.vectors.caches.of("descriptions", "x", persist=False)
+        assert kept_by(kb).has(keys).all()
+        assert not kept_by(kb, "y").has(keys).any()
+        assert not kept_by(kb, kind="names").has(keys).any()
+        in_training = kept_by(kb, persist=False)
         assert in_training.has(keys).all(), "its weights are the same"
-        assert not kb.vectors.caches.of("descriptions", "y", persist=False).has(keys).any()
-    assert ArboKB.for_reading(path).vectors.caches.of("descriptions", "x").has(keys).all()
+        assert not kept_by(kb, "y", persist=False).has(keys).any()
+    assert kept_by(ArboKB.for_reading(path)).has(keys).all()
     monkeypatch.setattr(VectorFolder, "is_writable", False)
     monkeypatch.setattr(VectorCache, "_write", _refuse)
     kb = ArboKB.for_reading(path)
     more = np.arange(20)
-    kb.vectors.caches.of("descriptions", "x").put(more, vectors_of(more))
-    found, vectors = kb.vectors.caches.of("descriptions", "x").get(more)
+    kept_by(kb).put(more, vectors_of(more))
+    found, vectors = kept_by(kb).get(more)
     assert found.all()
     np.testing.assert_array_equal(vectors, vectors_of(more))
 
@@ -188,7 +193,7 @@ def test_a_folder_that_cannot_be_written_has_vectors_in_the_users_cache(
 ):
     with monkeypatch.context() as patched:
         patched.setenv("ARBO_CACHE", "")
-        kb = ArboKB(Vocab(), MANY)
+        kb = kb_of(*MANY)
         sync(kb, "its own")
         kb.to_disk(tmp_path / "kb")
     is_writable = property(lambda folder: folder.path == cache_folder)
@@ -211,7 +216,7 @@ def test_the_users_cache_is_bounded(tmp_path, cache_folder, monkeypatch):
     assert count(MANY, "c") == 0
     assert sum(path.stat().st_size for path in cache_folder.iterdir()) < vector_files.CACHE_BYTES
     monkeypatch.setattr(vector_files, "CACHE_BYTES", size // 2)
-    kb = ArboKB(Vocab(), MANY)
+    kb = kb_of(*MANY)
     assert sync(kb, "d") == len(MANY), "what has no room is kept in memory"
     np.testing.assert_array_equal(kb.get_vector("e3"), encode([("name 3", "")])[0])
 

@@ -9,7 +9,7 @@ import spacy
 from spacy.tokens import Doc, Span
 
 import spacy_arbo_el
-from spacy_arbo_el import Entity
+from spacy_arbo_el import Entity, find_linker
 
 from ..default import MENTIONS, TEXT, links_in, marked
 
@@ -45,16 +45,16 @@ def test_pipe_gives_what_single_calls_give(default_nlp):
 
 
 def test_a_saved_pipeline_links_alike_and_encodes_no_entity_again(own_default, linked, monkeypatch):
-    encoder = type(own_default.get_pipe("arbo_linker").encoder)
+    encoder = type(find_linker(own_default).encoder)
     monkeypatch.setattr(encoder, "encode_texts", lambda *_: pytest.fail("an entity was encoded"))
     assert links_in(own_default(marked(own_default))) == linked
     again = spacy.blank("en")
-    again.add_pipe("arbo_linker").from_bytes(own_default.get_pipe("arbo_linker").to_bytes())
+    again.add_pipe("arbo_linker").from_bytes(find_linker(own_default).to_bytes())
     assert links_in(again(marked(again))) == linked
 
 
 def test_an_explanation_says_why_and_why_not(default_nlp):
-    linker, doc = default_nlp.get_pipe("arbo_linker"), default_nlp(marked(default_nlp))
+    linker, doc = find_linker(default_nlp), default_nlp(marked(default_nlp))
     why = str(linker.explain(doc.ents[1]))
     assert "kidney:infection" in why
     assert "lung:infection" in str(linker.explain(doc.ents[1], "lung:infection"))
@@ -62,7 +62,7 @@ def test_an_explanation_says_why_and_why_not(default_nlp):
 
 
 def test_edits_and_corrections_count_at_once_and_are_saved(own_default, tmp_path):
-    linker = own_default.get_pipe("arbo_linker")
+    linker = find_linker(own_default)
 
     def now(nlp=own_default):
         return [ent.kb_id_ for ent in nlp(marked(nlp)).ents]
@@ -108,7 +108,7 @@ def entered(call):
 
 
 def test_a_document_with_four_mentions_enters_no_more_files_than_before(default_nlp):
-    linker = default_nlp.get_pipe("arbo_linker")
+    linker = find_linker(default_nlp)
     linker(marked(default_nlp, TEXT, MENTIONS[1:5]))
     doc = marked(default_nlp, TEXT, MENTIONS[1:5])
     files, calls = entered(lambda: linker(doc))
@@ -117,7 +117,7 @@ def test_a_document_with_four_mentions_enters_no_more_files_than_before(default_
 
 
 def test_saving_and_loading_enter_no_more_files_than_before(own_default, tmp_path):
-    linker = own_default.get_pipe("arbo_linker")
+    linker = find_linker(own_default)
     linker.to_disk(tmp_path / "linker")
     saved, _ = entered(lambda: linker.to_disk(tmp_path / "linker"))
     loaded, _ = entered(lambda: linker.from_disk(tmp_path / "linker"))
@@ -147,7 +147,7 @@ def work_of(call):
 
 @pytest.mark.parametrize("name", ["Liver cancer", "Zorblax"])
 def test_many_mentions_of_one_name_take_work_in_proportion(default_nlp, name):
-    linker = default_nlp.get_pipe("arbo_linker")
+    linker = find_linker(default_nlp)
     words, work = [*name.split(), "again", "."], []
     for count in (100, 300, 1200):
         doc = Doc(default_nlp.vocab, words * count)

@@ -8,7 +8,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from thinc.api import Adam
 
-from spacy_arbo_el import Entity
+from spacy_arbo_el import Entity, find_linker
 from spacy_arbo_el.base.log import warn_once
 from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.corpora.docs import unlinked
@@ -16,7 +16,7 @@ from spacy_arbo_el.corpora.reader import KBFromCorpus
 
 from ..expecting import no_warnings, raises, warns
 from .conftest import build
-from .world import DEV, ENTITIES, TRAIN, annotated, examples, without_links
+from .world import DEV, ENTITIES, TRAIN, annotated, examples, unlinked_doc, without_links
 
 
 @pytest.mark.parametrize("is_initialized", [False, True])
@@ -33,10 +33,10 @@ def test_a_pretrained_encoder_needs_no_initialization_and_no_data(is_initialized
 
 def test_training_with_an_empty_kb():
     nlp = build([], train=TRAIN)
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     losses = linker.update(examples(nlp, TRAIN[:4]), sgd=nlp.create_optimizer())
     assert losses["arbo_linker"] >= 0.0
-    assert nlp(without_links(annotated(nlp, DEV[0]))).ents[0].kb_id_ == "NIL"
+    assert nlp(unlinked_doc(nlp, DEV[0])).ents[0].kb_id_ == "NIL"
 
 
 def test_unknown_gold_ids_in_training_data():
@@ -46,10 +46,10 @@ def test_unknown_gold_ids_in_training_data():
         build()
     with warns("2 gold ids.*unknown-1, unknown-2"):
         nlp = build(train=strange)
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     losses = linker.update(examples(nlp, strange), sgd=nlp.create_optimizer())
     assert losses["arbo_linker"] > 0.0
-    doc = nlp(without_links(annotated(nlp, strange[-1])))
+    doc = nlp(unlinked_doc(nlp, strange[-1]))
     assert all(ent.kb_id_ in [e.id for e in ENTITIES] for ent in doc.ents)
 
 
@@ -71,12 +71,11 @@ def test_extension_name_that_is_taken():
 def test_predicted_and_reference_tokens_may_differ(nlp):
     gold = annotated(nlp, DEV[2])
     predicted = Doc(nlp.vocab, words=gold.text.split(" "))
-    scores = nlp.get_pipe("arbo_linker").score([Example(predicted, gold)])
+    scores = find_linker(nlp).score([Example(predicted, gold)])
     assert scores["arbo_mentions"] == 1
 
 
-def test_a_corpus_without_gold_ids_is_refused():
-    nlp = build()
+def test_a_corpus_without_gold_ids_is_refused(nlp):
     data = examples(nlp, DEV[:2])
     without = [Example(eg.predicted, unlinked(eg.reference)) for eg in data]
     with raises("E508.*No mention of the training corpus has a gold id"):
@@ -95,7 +94,7 @@ def test_two_linkers_with_one_extension_are_named():
 def test_an_empty_knowledge_base_is_said_once():
     nlp = build([])
     warn_once.cache_clear()
-    doc = without_links(annotated(nlp, DEV[0]))
+    doc = unlinked_doc(nlp, DEV[0])
     with warns("W545.*'arbo_linker' is empty"):
         nlp(doc.copy())
     with no_warnings():
@@ -186,12 +185,12 @@ SEEN = "The [comet|C7] with its bright tail came back after years."
 
 
 def linked(nlp, marked):
-    return nlp(without_links(annotated(nlp, marked))).ents[0]._.arbo
+    return nlp(unlinked_doc(nlp, marked)).ents[0]._.arbo
 
 
 def test_an_unnamed_entity_has_no_vector_and_is_linked_by_its_exemplar(tmp_path):
     nlp = build([*ENTITIES, COMET, Entity("C8", meta={"unnamed": True})], [*TRAIN, SEEN])
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     owners = set(linker.refresh().entities.owners.tolist())
     texts = {e.id: position in owners for position, e in linker.kb.entities.items()}
     assert not texts.pop("C7")
@@ -218,7 +217,7 @@ def test_links_without_any_text_of_entities(tmp_path):
     blank = spacy.blank("xx")
     write_docbin([annotated(blank, text) for text in TRAIN], tmp_path / "train.spacy")
     nlp = build(retriever={"verbalization": NO_TEXT})
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     linker.set_kb(KBFromCorpus(tmp_path / "train.spacy"))
     gold = {e.kb_id_ for text in TRAIN for e in annotated(blank, text).ents} - {"NIL"}
     assert {entity.id for entity in linker.kb.entities} == gold
@@ -247,9 +246,8 @@ def test_an_entity_in_the_place_of_its_id_is_one_clear_error(nlp, linker):
             call(span, linker.kb["cat"])
 
 
-def test_a_link_as_a_dict_has_its_mention_and_all_titles():
-    nlp = build()
-    doc = nlp(without_links(annotated(nlp, TRAIN[0])))
+def test_a_link_as_a_dict_has_its_mention_and_all_titles(nlp):
+    doc = nlp(unlinked_doc(nlp, TRAIN[0]))
     (span, *_) = doc.ents
     link = span._.arbo.to_dict()
     place = {"text": span.text, "label": span.label_}

@@ -5,7 +5,7 @@ import json
 import pytest
 from spacy.tokens import Doc, Span
 
-from spacy_arbo_el import Entity
+from spacy_arbo_el import Entity, find_linker
 from spacy_arbo_el.base.log import warn_once
 from spacy_arbo_el.corpora.docbin import write_docbin
 
@@ -58,10 +58,10 @@ def test_a_label_that_is_not_meant_gets_no_link_and_a_discarded_one_nil(key, kb_
 @pytest.mark.filterwarnings("ignore:.*W543")
 def test_values_are_linked_where_the_knowledge_base_has_such_a_type():
     nlp = pipeline()
-    nlp.get_pipe("arbo_linker").kb.add(Entity("D2", "Christmas", types=["DATE"]))
+    find_linker(nlp).kb.add(Entity("D2", "Christmas", types=["DATE"]))
     assert linked(nlp) == {"DATE", "ORG", "PERSON"}
     assert nlp(document(nlp)).ents[0].kb_id_ == "D1"
-    nlp.get_pipe("arbo_linker").kb.remove("D2")
+    find_linker(nlp).kb.remove("D2")
     assert linked(nlp) == {"ORG", "PERSON"}
 
 

@@ -8,13 +8,13 @@ import pytest
 from spacy.tokens import Span
 from spacy.util import registry
 
-from spacy_arbo_el import ArboError, Entity
+from spacy_arbo_el import ArboError, Entity, find_linker
 
 from ..cases import cases
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture
 from ..expecting import raises
 from .conftest import build
-from .world import DEV, ENTITIES, TRAIN, annotated, without_links
+from .world import DEV, ENTITIES, TRAIN, annotated, unlinked_doc
 
 NAN, INF = math.nan, math.inf
 TOWER = {"model": {"mention": {"@architectures": "test.HashedEncoder.v1"}}}
@@ -53,7 +53,7 @@ def test_settings_of_another_type_or_out_of_range_are_refused_with_their_name(pa
 
 @pytest.mark.parametrize("threshold", [-0.1, 1.1, NAN, INF, -INF, None, "0.3", True])
 def test_thresholds_that_are_no_probabilities_are_refused(hashed, threshold):
-    linker = hashed.get_pipe("arbo_linker")
+    linker = find_linker(hashed)
     doc = annotated(hashed, DEV[0])
     with raises("E402.*between 0 and 1"):
         linker.threshold = threshold
@@ -76,8 +76,8 @@ def hashed():
 
 def checked_links(nlp, texts=DEV):
     """The links of documents, each of which must be an entity with a probability, or NIL."""
-    linker = nlp.get_pipe("arbo_linker")
-    docs = list(nlp.pipe(without_links(annotated(nlp, text)) for text in texts))
+    linker = find_linker(nlp)
+    docs = list(nlp.pipe(unlinked_doc(nlp, text) for text in texts))
     links = [ent._.arbo for doc in docs for ent in doc.ents]
     assert len(links) == sum(text.count("[") for text in texts)
     for link in links:
@@ -108,7 +108,7 @@ def test_settings_at_their_limits_give_sensible_links(config, entities):
 @pytest.mark.parametrize("similarity", ["Cosine", "Dot", "NegativeSquaredEuclidean"])
 def test_degenerate_vectors_give_sensible_links(fill, similarity):
     nlp = build(**TOWER, retriever={"similarity": {"@misc": f"spacy-arbo-el.{similarity}.v1"}})
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     weights = linker.model.get_ref("mention").get_param("E")
     weights[:] = {"equal": 1.0, "tiny": 1e-30}.get(fill, 0.0)
     if fill == "one row":
@@ -143,5 +143,5 @@ def test_entities_with_endless_names_and_without_any():
         *ENTITIES,
     ]
     nlp = build(entities, TRAIN)
-    doc = nlp(without_links(annotated(nlp, DEV[0])))
+    doc = nlp(unlinked_doc(nlp, DEV[0]))
     assert doc.ents[0].kb_id_ == "planet"

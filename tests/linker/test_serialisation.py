@@ -15,7 +15,7 @@ from ..devices import needs_index
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture
 from ..expecting import raises, warns
 from .conftest import build, build_tiny
-from .world import ENTITIES, TRAIN, annotated, links_of, unlinked_docs, without_links
+from .world import ENTITIES, TRAIN, annotated, links_of, unlinked_doc, unlinked_docs, without_links
 
 TOWER = {"model": {"mention": {"@architectures": "test.HashedEncoder.v1"}}}
 
@@ -28,7 +28,7 @@ def test_nothing_is_unpickled(shared_nlp, tmp_path, monkeypatch):
     for module, name in ((pickle, "load"), (pickle, "loads"), (torch, "load")):
         monkeypatch.setattr(module, name, refuse)
     monkeypatch.setattr(pickle, "Unpickler", refuse)
-    assert len(spacy.load(tmp_path / "model").get_pipe("arbo_linker").kb) == 8
+    assert len(find_linker(spacy.load(tmp_path / "model")).kb) == 8
 
 
 def test_loads_without_the_original_folder(tiny_bert, tmp_path):
@@ -41,7 +41,7 @@ def test_loads_without_the_original_folder(tiny_bert, tmp_path):
 
 
 def test_docs_keep_their_links(shared_nlp):
-    doc = shared_nlp(without_links(annotated(shared_nlp, TRAIN[0])))
+    doc = shared_nlp(unlinked_doc(shared_nlp, TRAIN[0]))
     link = doc.ents[0]._.arbo
     assert link.candidates
     assert link.evidence
@@ -87,11 +87,11 @@ def test_a_second_linker_links_what_the_first_left_nil(key):
     nlp = build(
         [Entity("P1", "Port Veil")], [], key, threshold=0.9, overwrite="nil", **TOWER, **getter
     )
-    places = nlp.get_pipe("arbo_linker")
+    places = find_linker(nlp)
     nlp = build(
         train=[], key=key, threshold=0.9, overwrite="nil", extension="two", **TOWER, **getter
     )
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     for order in ((places, linker), (linker, places), (places, linker, places)):
         doc = annotated(nlp, text, key)
         for component in order:
@@ -108,7 +108,7 @@ def test_another_verbalization_on_loading_counts(nlp, tmp_path):
     nlp.to_disk(tmp_path / "model")
     names = {"@misc": "spacy-arbo-el.Names.v1", "description": False}
     config = {"components.arbo_linker.retriever.verbalization": names}
-    linker = spacy.load(tmp_path / "model", config=config).get_pipe("arbo_linker")
+    linker = find_linker(spacy.load(tmp_path / "model", config=config))
     texts = linker.kb.vectors.distinct_texts(linker.datastore.settings.verbalization).texts
     assert ("quicksilver", "") in texts
     assert len(texts) < len(linker.kb.rows)
@@ -137,7 +137,7 @@ def candidates(nlp, text, label="THING"):
 
 def test_match_types_restricts_candidates():
     nlp = build(retriever={"match_types": True})
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     assert linked(nlp, TEXT, "PLACE").kb_id_ == "river"
     assert linked(nlp, TEXT, "COMPANY").kb_id_ == "shop"
     assert set(candidates(nlp, TEXT, "COMPANY")) == {"shop", "maker", "car"}
@@ -166,7 +166,7 @@ def test_an_approximate_index_is_saved_with_the_pipeline(tmp_path):
     nlp.to_disk(tmp_path / "model")
     folder = tmp_path / "model" / "arbo_linker" / "kb"
     again = spacy.load(tmp_path / "model")
-    kb = again.get_pipe("arbo_linker").kb
+    kb = find_linker(again).kb
     (file,) = folder.glob("index-*.faiss")
     assert kb.vectors.index.source == file or callable(kb.vectors.index.source)
     assert candidates(again, TEXT)[:5] == expected

@@ -15,7 +15,7 @@ from spacy.util import fix_random_seed, load_config
 from thinc.api import Adam
 from thinc.util import to_numpy
 
-from spacy_arbo_el import Entity
+from spacy_arbo_el import Entity, find_linker
 from spacy_arbo_el.ranking.decisions import Independent
 from spacy_arbo_el.training.refresh import CacheRefresh
 
@@ -28,7 +28,7 @@ from .world import DEV, ENTITIES, TRAIN, annotated, examples, write_corpus
 
 def train_a_little(nlp, steps=4, drop=0.1, lr=5e-5):
     fix_random_seed(1)
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     optimizer = Adam(lr)
     data = examples(nlp, TRAIN)
     losses = []
@@ -74,7 +74,7 @@ def joint():
 
 def test_mentions_and_names_train_together_and_learned_scalars_are_saved(tmp_path):
     nlp = joint()
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     assert learned_scalars(linker) == [(20.0, 0.0), (20.0, -10.0)]
     losses = train_a_little(nlp, steps=12, drop=0.0, lr=0.01)
     assert np.mean(losses[-3:]) < 0.8 * np.mean(losses[:3])
@@ -83,8 +83,8 @@ def test_mentions_and_names_train_together_and_learned_scalars_are_saved(tmp_pat
     assert learned[0][1] == pytest.approx(0.0, abs=1e-3)
     assert learned[1][1] != -10.0
     nlp.to_disk(tmp_path / "model")
-    assert learned_scalars(spacy.load(tmp_path / "model").get_pipe("arbo_linker")) == learned
-    assert learned_scalars(joint().from_bytes(nlp.to_bytes()).get_pipe("arbo_linker")) == learned
+    assert learned_scalars(find_linker(spacy.load(tmp_path / "model"))) == learned
+    assert learned_scalars(find_linker(joint().from_bytes(nlp.to_bytes()))) == learned
 
 
 def test_names_train_without_mentions():
@@ -95,12 +95,12 @@ def test_names_train_without_mentions():
     assert losses["arbo_linker"] > 0
     plain = build()
     plain.update(examples(plain, ["nothing here"]), sgd=Adam(1e-4), losses=losses)
-    assert plain.get_pipe("arbo_linker").trainer.seen == 0
+    assert find_linker(plain).trainer.seen == 0
 
 
 def test_scalars_are_no_part_of_the_encoder():
     names = {"verbalization": part("misc", "Names")}
-    linker = build(retriever=names, objective=JOINT).get_pipe("arbo_linker")
+    linker = find_linker(build(retriever=names, objective=JOINT))
     before = linker.encoder.fingerprint
     linker.model.get_ref("loss_scale_0").set_param("scale", np.ones(1, dtype="f"))
     linker.encoder.weights_changed()
@@ -114,7 +114,7 @@ def test_a_pipeline_can_go_on_with_more_objectives():
     names = {"verbalization": part("misc", "Names")}
     one, two = build(), build(retriever=names, objective=objective)
     train_a_little(one, steps=1)
-    two.get_pipe("arbo_linker").from_bytes(one.get_pipe("arbo_linker").to_bytes())
+    find_linker(two).from_bytes(find_linker(one).to_bytes())
     assert np.isfinite(train_a_little(two, steps=1)).all()
 
 
@@ -126,7 +126,7 @@ def test_separate_towers_train(tiny_bert):
         "pooling": {"@misc": "spacy-arbo-el.ClsPooling.v1"},
     }
     nlp = build(model={"mention": tower, "entity": tower})
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     before = [p.clone() for p in linker.model.get_ref("entity").shims[0]._model.parameters()]
     train_a_little(nlp, steps=2)
     after = linker.model.get_ref("entity").shims[0]._model.parameters()
@@ -135,7 +135,7 @@ def test_separate_towers_train(tiny_bert):
 
 def test_update_stores_mentions_that_initialize_has_not_seen():
     nlp = build(train=TRAIN[:4])
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     stored = len(linker.exemplars)
     linker.update(examples(nlp, TRAIN[8:]), sgd=nlp.create_optimizer())
     assert len(linker.exemplars) == stored + 4
@@ -143,8 +143,7 @@ def test_update_stores_mentions_that_initialize_has_not_seen():
     assert doc.ents[0].kb_id_ == "metal"
 
 
-def test_training_continues_after_loading(tmp_path):
-    nlp = build()
+def test_training_continues_after_loading(tmp_path, nlp):
     train_a_little(nlp, steps=2)
     nlp.to_disk(tmp_path / "model")
     again = spacy.load(tmp_path / "model")
@@ -170,7 +169,7 @@ def test_refresh_encodes_again_after_updates(nlp, linker):
 @pytest.mark.slow
 def test_use_params_links_and_saves_with_averaged_weights(tiny_bert):
     nlp = build_tiny(tiny_bert)
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     optimizer = Adam(1e-3, use_averages=True)
     for text in TRAIN[:6]:
         nlp.update(examples(nlp, [text]), sgd=optimizer)
@@ -236,7 +235,7 @@ def test_training_links_made_up_names_by_context():
     rng.shuffle(texts)
     held_out, training = texts[:20], texts[20:]
     nlp = build(entities, train=training)
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     linker.inference = Independent(n_exemplars=0)
     before, data = nlp.evaluate(examples(nlp, held_out))["arbo_acc"], examples(nlp, training)
     optimizer = Adam(0.1)
@@ -290,7 +289,7 @@ def test_spacy_train_with_the_recommended_system(paths, tmp_path):
 
 def test_new_mentions_in_mid_epoch_read_and_encode_only_what_is_new(monkeypatch):
     nlp = build(train=TRAIN[:2])
-    linker, optimizer = nlp.get_pipe("arbo_linker"), nlp.create_optimizer()
+    linker, optimizer = find_linker(nlp), nlp.create_optimizer()
     linker.trainer.objective = replace(linker.trainer.objective, refresh=CacheRefresh(1000))
     calls = {"read_texts": [], "encode_texts": []}
     for name, sizes in calls.items():
@@ -322,7 +321,7 @@ def test_update_with_another_label_relabels_the_exemplar(nlp, linker):
 
 
 def links(nlp):
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     docs = (linker(example.reference) for example in examples(nlp, TRAIN))
     return [span.kb_id_ for doc in docs for span in linker.reader.all_mentions(doc)]
 
@@ -330,7 +329,7 @@ def links(nlp):
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_encoder_of_each_family_links_trains_and_is_saved(tmp_path, kind):
     nlp = build_tiny(save_tiny(tmp_path / kind, kind))
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     linker.datastore.refresh()
     vectors, losses = linker.exemplars.vectors.copy(), {}
     assert np.isfinite(vectors).all()
@@ -343,7 +342,7 @@ def test_an_encoder_of_each_family_links_trains_and_is_saved(tmp_path, kind):
     assert np.abs(linker.exemplars.vectors - vectors).max() > 1e-3
     nlp.to_disk(tmp_path / "model")
     again = spacy.load(tmp_path / "model")
-    loaded = again.get_pipe("arbo_linker")
+    loaded = find_linker(again)
     assert links(again) == before
     assert any(before)
     assert_same_vectors(loaded.exemplars.vectors, linker.exemplars.vectors)

@@ -3,12 +3,12 @@
 import pytest
 from spacy.tokens import Doc, Span
 
-from spacy_arbo_el import Entity
+from spacy_arbo_el import Entity, find_linker
 from spacy_arbo_el.base.log import warn_once
 
 from ..expecting import no_warnings, warns
 from .conftest import build_bundled as build
-from .world import ENTITIES, TRAIN, annotated, without_links
+from .world import ENTITIES, TRAIN, unlinked_doc
 
 CITY = Entity("city", "አዲስ አበባ", "", ["ኣዲስ"])
 # Not a name of anything.
@@ -59,10 +59,10 @@ def test_unreadable_entities_and_exemplars_are_near_to_nothing(nlp, linker):
 
 def test_mentions_influence_no_others_and_are_influenced_by_none(nlp):
     text = f"They saw [{OTHER}|x] and [☢☢|x] and the [Amazon|x] and the [{OTHER}|x]."
-    doc = nlp(without_links(annotated(nlp, text)))
+    doc = nlp(unlinked_doc(nlp, text))
     links = [ent._.arbo for ent in doc.ents]
     assert [link.is_nil for link in links] == [True, True, False, True]
-    docs = nlp.get_pipe("arbo_linker").corpus.link([without_links(annotated(nlp, text))] * 2)
+    docs = find_linker(nlp).corpus.link([unlinked_doc(nlp, text)] * 2)
     assert [ent._.arbo.is_nil for ent in docs[0].ents] == [True, True, False, True]
 
 
@@ -77,10 +77,10 @@ def test_types_count_for_names_too():
     entities = [Entity("a", "☢", types=["SIGN"]), Entity("b", "⚛", types=["PLACE"])]
     nlp = build(entities, [], retriever={"match_types": True})
     text = "The [☢|x] and the [⚛|x]."
-    doc = without_links(annotated(nlp, text, label="SIGN"))
+    doc = unlinked_doc(nlp, text, label="SIGN")
     assert [ent.kb_id_ for ent in nlp(doc).ents] == ["a", "NIL"]
     # Among no entities at all, too.
-    nlp.get_pipe("arbo_linker").set_kb([])
+    find_linker(nlp).set_kb([])
     assert [ent.kb_id_ for ent in nlp(doc).ents] == ["NIL", "NIL"]
 
 
@@ -98,5 +98,5 @@ def test_explanation_says_that_the_mention_cannot_be_read(nlp):
     doc = Doc(nlp.vocab, words=["They", "saw", OTHER])
     doc.ents = [Span(doc, 2, 3, label="THING")]
     doc = nlp(doc)
-    text = str(nlp.get_pipe("arbo_linker").explain(doc.ents[0], "river"))
+    text = str(find_linker(nlp).explain(doc.ents[0], "river"))
     assert "the encoder cannot read the mention" in text

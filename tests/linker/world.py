@@ -2,15 +2,12 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import spacy
-from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_arbo_el import Entity, Link
+from spacy_arbo_el import Entity
 from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 
@@ -20,7 +17,7 @@ ENTITIES = [Entity(*row) for row in cases("world_entities")]
 TRAIN, DEV = cases("world_train"), cases("world_dev")
 
 
-def parse(marked: str) -> tuple[str, list[tuple[int, int, str]]]:
+def parse(marked):
     """ "a [b|x]" -> "a b" and [(2, 3, "x")]."""
     text, mentions = "", []
     for part in re.split(r"(\[[^\]]*\])", marked):
@@ -33,7 +30,7 @@ def parse(marked: str) -> tuple[str, list[tuple[int, int, str]]]:
     return text, mentions
 
 
-def annotated(nlp: Language, marked: str, key: str = "", label: str = "THING") -> Doc:
+def annotated(nlp, marked, key="", label="THING"):
     """A Doc with gold mentions in ``doc.ents``, or in a span group."""
     text, mentions = parse(marked)
     doc = nlp.make_doc(text)
@@ -49,12 +46,12 @@ def annotated(nlp: Language, marked: str, key: str = "", label: str = "THING") -
     return doc
 
 
-def docs_of(nlp: Language, texts: Sequence[str] = TRAIN) -> list[Doc]:
+def docs_of(nlp, texts=TRAIN):
     """Marked texts as documents with gold mentions."""
     return [annotated(nlp, text) for text in texts]
 
 
-def without_links(doc: Doc, key: str = "") -> Doc:
+def without_links(doc, key=""):
     """A copy with the same mentions and without links."""
     copy = Doc(doc.vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc])
     old = doc.spans[key] if key else doc.ents
@@ -66,22 +63,27 @@ def without_links(doc: Doc, key: str = "") -> Doc:
     return copy
 
 
-def unlinked_docs(nlp: Language, texts: Sequence[str] = (*DEV, *TRAIN)) -> list[Doc]:
+def unlinked_doc(nlp, marked, **settings):
+    """A marked text as a document with mentions and without links."""
+    return without_links(annotated(nlp, marked, **settings))
+
+
+def unlinked_docs(nlp, texts=(*DEV, *TRAIN)):
     """Marked texts as documents with mentions and without links."""
-    return [without_links(annotated(nlp, text)) for text in texts]
+    return [unlinked_doc(nlp, text) for text in texts]
 
 
-def links_of(docs: Iterable[Doc]) -> list[list[tuple[str, Link]]]:
+def links_of(docs):
     """The links of documents as values that can be compared."""
     return [[(ent.kb_id_, ent._.arbo) for ent in doc.ents] for doc in docs]
 
 
-def examples(nlp: Language, marked: list[str], key: str = "") -> list[Example]:
+def examples(nlp, marked, key=""):
     docs = [annotated(nlp, text, key) for text in marked]
     return [Example(without_links(doc, key), doc) for doc in docs]
 
 
-def as_jsonl(texts: Iterable[str]) -> str:
+def as_jsonl(texts):
     """Marked texts as lines of documents with mentions."""
     lines = []
     for number, marked in enumerate(texts):
@@ -91,7 +93,7 @@ def as_jsonl(texts: Iterable[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_corpus(folder: Path) -> dict[str, str]:
+def write_corpus(folder):
     """Writes corpus and knowledge base to files. RETURNS: Overrides for a config's ``paths``."""
     nlp = spacy.blank("xx")
     write_docbin([annotated(nlp, text) for text in TRAIN], folder / "train.spacy")

@@ -2,7 +2,7 @@
 
 import random
 
-from ..linker.world import annotated, without_links
+from ..linker.world import unlinked_doc
 
 NEW = [
     "The [Zorblat|x] landed on the roof.",
@@ -16,7 +16,7 @@ NEW = [
 
 
 def docs_of(nlp, texts=NEW):
-    return [without_links(annotated(nlp, text)) for text in texts]
+    return [unlinked_doc(nlp, text) for text in texts]
 
 
 def clusters(docs):

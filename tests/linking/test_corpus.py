@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from spacy.tokens import Span
 
-from spacy_arbo_el import Entity, NewEntities
+from spacy_arbo_el import Entity, NewEntities, find_linker
 
 from ..expecting import raises
 from ..linker.conftest import build, build_bundled
-from ..linker.world import DEV, annotated, without_links
+from ..linker.world import DEV, unlinked_doc
 from .invented import NEW, clusters, docs_of
 
 
@@ -72,7 +72,7 @@ def test_changed_weights_encode_new_entities_again(nlp, linker):
 
 def test_without_a_discovery():
     alone = build(threshold=0.6, discovery=None)
-    linker = alone.get_pipe("arbo_linker")
+    linker = find_linker(alone)
     docs = list(alone.pipe(docs_of(alone)))
     assert clusters(docs)[2:5] == ["new-1", "new-1", "new-2"], "each mention for itself"
     with raises("can.t group new entities"):
@@ -103,7 +103,7 @@ def test_link_stream_reads_documents_twice(nlp, linker):
 def test_evidence_names_other_documents():
     far = Entity("E1", "Quorn Limited", "food company of the village")
     nlp = build_bundled([far, Entity("E2", "Zanzibar")], train=[], threshold=0.5)
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     texts = ["The food company [Quorn Limited|E1] grew.", "Shares of [QRN Ltd|E1] fell."]
     docs = docs_of(nlp, [texts[0], texts[0].replace("grew", "fell"), *texts[1:]])
     docs[0].user_data["doc_id"] = "first"
@@ -125,7 +125,7 @@ def test_evidence_names_other_documents():
 )
 def test_nothing_to_link(settings):
     nlp = build(**settings)
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     docs = [nlp.make_doc("none here"), nlp.make_doc("")]
     assert len(linker.corpus.link(docs)) == 2
     assert list(linker.corpus.discover(docs)) == []
@@ -135,12 +135,11 @@ def test_new_entities_have_one_type_with_match_types():
     texts = NEW[:1] + NEW[2:3]
     for types, expected in ((False, 1), (True, 2)):
         nlp = build(threshold=0.6, retriever={"match_types": types})
-        linker = nlp.get_pipe("arbo_linker")
+        linker = find_linker(nlp)
         docs = [
-            without_links(annotated(nlp, text, label=label))
-            for text, label in zip(texts, ("THING", "PERSON"))
+            unlinked_doc(nlp, text, label=label) for text, label in zip(texts, ("THING", "PERSON"))
         ]
-        both = without_links(annotated(nlp, " ".join(texts)))
+        both = unlinked_doc(nlp, " ".join(texts))
         first, second = both.ents
         both.ents = [first, Span(both, second.start, second.end, label="PERSON")]
         assert len(set(clusters(linker.corpus.link([*docs, both])))) == expected

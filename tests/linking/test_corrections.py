@@ -4,6 +4,8 @@ import pytest
 import spacy
 from spacy.tokens import Span
 
+from spacy_arbo_el import find_linker
+
 from ..cases import cases
 
 COMPANIES = cases("companies")
@@ -41,14 +43,14 @@ def marked(nlp, text, *mentions, labels=("ORG",)):
 
 
 def links(nlp, text, *mentions, **more):
-    doc = nlp.get_pipe("arbo_linker")(marked(nlp, text, *mentions, **more))
+    doc = find_linker(nlp)(marked(nlp, text, *mentions, **more))
     return [(ent.kb_id_, round(ent._.arbo.score, 2)) for ent in doc.ents]
 
 
 @pytest.fixture
 def corrected(nlp):
     """Make corrections that are undone after the test."""
-    feedback = nlp.get_pipe("arbo_linker").feedback
+    feedback = find_linker(nlp).feedback
     made = []
 
     def correct(text, mention, kb_id, how="learn"):
@@ -90,7 +92,7 @@ def test_a_no_in_one_sense_leaves_the_other_sense_linked(
 def test_a_no_holds_in_its_document_and_where_the_same_is_said(nlp, corrected):
     text = "The thermometer is full of Mercury. Nobody touched the Mercury."
     doc = marked(nlp, text, "Mercury", "Mercury")
-    feedback = nlp.get_pipe("arbo_linker").feedback
+    feedback = find_linker(nlp).feedback
     feedback.learn(doc.ents[0], "NIL")
     found = links(nlp, text, "Mercury", "Mercury")
     feedback.forget(doc.ents[0])
@@ -111,7 +113,7 @@ def test_a_name_that_no_other_entity_has_is_learned_everywhere(nlp, corrected):
 
 
 def test_the_mentions_that_it_would_hold_for_are_known_before(nlp, corrected):
-    feedback = nlp.get_pipe("arbo_linker").feedback
+    feedback = find_linker(nlp).feedback
     docs = [marked(nlp, text, "Kestrel") for text in (PLANT, SAME, *OTHERS)]
     span = docs[0].ents[0]
     covered = feedback.covered(span, docs, "us")
@@ -119,7 +121,7 @@ def test_the_mentions_that_it_would_hold_for_are_known_before(nlp, corrected):
     assert [one.doc.text for one in feedback.covered(span, docs)] == [PLANT, SAME]
     with pytest.raises(ValueError, match="E510"):
         feedback.covered(span, docs, "nobody")
-    assert not nlp.get_pipe("arbo_linker").stages.corrections.items, "nothing is corrected"
+    assert not find_linker(nlp).stages.corrections.items, "nothing is corrected"
     corrected(PLANT, "Kestrel", "us")
     assert [links(nlp, doc.text, "Kestrel")[0][0] == "us" for doc in docs[:2]] == [True, True]
 
@@ -144,7 +146,7 @@ def test_equal_spans_of_two_labels_are_corrected_apart():
     again = spacy.blank("en")
     again.add_pipe("arbo_linker", config={"mentions": {"getter": getter}})
     again.from_bytes(nlp.to_bytes())
-    items = again.get_pipe("arbo_linker").stages.corrections.items
+    items = find_linker(again).stages.corrections.items
     assert sorted(key[3] for key in items) == ["A", "B"]
     assert linker.feedback.forget(first)
     assert found() == {"A": before["A"], "B": "NIL"}
@@ -159,7 +161,7 @@ def test_equal_spans_of_two_labels_are_corrected_apart():
 def test_equal_spans_of_two_labels_have_the_labels_of_what_stands(nlp):
     doc = marked(nlp, PLANT, "Kestrel", labels=("A", "B"))
     first, second = doc.spans["sc"]
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     doc.spans["sc"] = [Span(doc, first.start, first.end, "A", kb_id="air")]
     doc.ents = doc.spans["sc"]
     linker.feedback.add_exemplars([doc])

@@ -50,6 +50,11 @@ def links(nlp, docs):
     return [doc.ents[0]._.arbo for doc in nlp.pipe(docs)]
 
 
+def link_of(nlp, name=NAMES[0]):
+    """The link of a document's mention."""
+    return links(nlp, [document(nlp, name)])[0]
+
+
 @pytest.fixture
 def nlp():
     return pipeline()
@@ -70,7 +75,7 @@ def test_coverage_moves_presence_and_leaves_shares(nlp, linker):
 
 
 def test_coverage_by_label(nlp, linker):
-    plain = links(nlp, [document(nlp, NAMES[0])])[0]
+    plain = link_of(nlp)
     linker.coverage = {"GENE": 1e-4, "*": FITTED}
     gene, name = links(nlp, [document(nlp, NAMES[0], "GENE"), document(nlp, NAMES[0])])
     assert name == plain
@@ -147,8 +152,7 @@ def test_coverage_is_saved_with_the_pipeline(nlp, linker, tmp_path):
     again = find_linker(spacy.load(tmp_path / "saved"))
     assert again.coverage == linker.coverage
     assert again.reranker.weights.coverage == pytest.approx(FITTED)
-    link = links(spacy.load(tmp_path / "saved"), [document(nlp, NAMES[0])])[0]
-    assert link == links(nlp, [document(nlp, NAMES[0])])[0]
+    assert link_of(spacy.load(tmp_path / "saved")) == link_of(nlp)
 
 
 def test_it_is_explained(nlp, linker):
@@ -157,7 +161,7 @@ def test_it_is_explained(nlp, linker):
     linker.coverage = 0.8
     shown = str(linker.explain(doc.ents[0]))
     assert "coverage 0.80; that of the reranker's fit is 0.40" in shown
-    link = nlp(document(nlp, NAMES[0])).ents[0]._.arbo
+    link = link_of(nlp)
     assert f"in the knowledge base: {shown_probability(link.presence)}" in shown
 
 
@@ -170,7 +174,7 @@ def test_a_corpus_as_a_whole_is_linked_by_the_estimate_of_its_mentions(nlp, link
     for one, other in zip(linked, again):
         assert one.ents[0]._.arbo.to_data() == other.ents[0]._.arbo.to_data()
     # A document alone is linked by the coverage of the fit.
-    alone = links(nlp, [document(nlp, NAMES[0])])[0]
+    alone = link_of(nlp)
     assert alone.presence < again[0].ents[0]._.arbo.presence
     assert expected > FITTED
 
@@ -197,4 +201,4 @@ def test_nothing_tells_equals_apart_so_neither_is_linked():
     doc = linker.corpus.link([document(nlp, "barmun")])[0]
     assert doc.ents[0]._.arbo.undecided == tie.undecided
     linker.threshold = 0.0
-    assert links(nlp, [document(nlp, "barmun")])[0].kb_id == "A", "all are linked"
+    assert link_of(nlp, "barmun").kb_id == "A", "all are linked"

@@ -7,14 +7,14 @@ import spacy
 from spacy.tokens import Span
 from spacy.util import load_model_from_config
 
-from spacy_arbo_el import Entity
+from spacy_arbo_el import Entity, find_linker
 from spacy_arbo_el.encoders.inputs import EncodingCache
 from spacy_arbo_el.linking.feedback import key_of
 
 from ..expecting import raises
 from ..floats import assert_same_vectors
 from ..linker.conftest import build, build_bundled
-from ..linker.world import ENTITIES, annotated, without_links
+from ..linker.world import ENTITIES, annotated, unlinked_doc, without_links
 
 FEATURES = {"reranker": {"@misc": "spacy-arbo-el.FeatureRanker.v1"}}
 VOTE = {"inference": {"@misc": "spacy-arbo-el.ExemplarVote.v1", "n_exemplars": 5, "texts": True}}
@@ -23,11 +23,16 @@ OTHER = "A [jaguar|cat] hunted at night in the forest, and [jaguars|cat] swim we
 
 
 def linked(nlp, text):
-    return nlp(without_links(annotated(nlp, text)))
+    return nlp(unlinked_doc(nlp, text))
 
 
-def ids(nlp, text):
+def ids(nlp, text=TEXT):
     return [ent.kb_id_ for ent in linked(nlp, text).ents]
+
+
+def mention(nlp):
+    """The mention of a text, with its link."""
+    return linked(nlp, TEXT).ents[0]
 
 
 KINDS = {
@@ -48,7 +53,7 @@ each_kind = pytest.mark.parametrize("nlp", KINDS, indirect=True)
 
 @pytest.mark.parametrize("fingerprint", [None, "another encoder"])
 def test_exemplars_with_kept_vectors_are_those_that_are_encoded(nlp, fingerprint):
-    plain, kept = nlp.get_pipe("arbo_linker"), build().get_pipe("arbo_linker")
+    plain, kept = find_linker(nlp), find_linker(build())
     docs = [annotated(nlp, text) for text in (TEXT, OTHER, TEXT)]
     for linker in (plain, kept):
         linker.feedback.add_exemplars(docs[:1])
@@ -68,11 +73,11 @@ def test_exemplars_with_kept_vectors_are_those_that_are_encoded(nlp, fingerprint
 @pytest.mark.slow
 @each_kind
 def test_learn_and_forget(nlp, linker, tmp_path):
-    before, other = linked(nlp, TEXT).ents[0]._.arbo, ids(nlp, OTHER)
-    span = linked(nlp, TEXT).ents[0]
+    before, other = mention(nlp)._.arbo, ids(nlp, OTHER)
+    span = mention(nlp)
     assert before.kb_id == "river"
     linker.feedback.learn(span, "cat")
-    link = linked(nlp, TEXT).ents[0]._.arbo
+    link = mention(nlp)._.arbo
     assert link.kb_id == "cat"
     assert link.score > 0.999
     assert [step.kind for step in link.evidence] == ["entity", "exemplar", "mention"]
@@ -82,41 +87,41 @@ def test_learn_and_forget(nlp, linker, tmp_path):
     # Kept on disk and in bytes.
     nlp.to_disk(tmp_path / "model")
     again = spacy.load(tmp_path / "model")
-    assert ids(again, TEXT) == ["cat"]
+    assert ids(again) == ["cat"]
     copy = load_model_from_config(nlp.config).from_bytes(nlp.to_bytes())
-    assert ids(copy, TEXT) == ["cat"]
-    assert again.get_pipe("arbo_linker").feedback.forget(linked(again, TEXT).ents[0])
-    assert ids(again, TEXT) == ["river"]
+    assert ids(copy) == ["cat"]
+    assert find_linker(again).feedback.forget(mention(again))
+    assert ids(again) == ["river"]
     # The last correction counts, and forgetting it restores the first link.
     linker.feedback.learn(span, "shop")
-    assert ids(nlp, TEXT) == ["shop"]
+    assert ids(nlp) == ["shop"]
     assert linker.feedback.forget(span)
     assert not linker.feedback.forget(span)
-    assert linked(nlp, TEXT).ents[0]._.arbo == before
+    assert mention(nlp)._.arbo == before
 
 
 @each_kind
 def test_learn_nil_and_reject_links(nlp, linker):
-    span = linked(nlp, TEXT).ents[0]
+    span = mention(nlp)
     linker.feedback.learn(span, "NIL")
-    link = linked(nlp, TEXT).ents[0]._.arbo
+    link = mention(nlp)._.arbo
     assert link.kb_id == "NIL"
     assert link.cluster
     linker.feedback.forget(span)
     seen = []
     for _ in range(3):
-        link = linked(nlp, TEXT).ents[0]._.arbo
+        link = mention(nlp)._.arbo
         assert link.kb_id not in seen
         assert link.kb_id != "NIL"
         assert not set(seen) & {candidate.kb_id for candidate in link.candidates}
         seen.append(link.kb_id)
         linker.feedback.reject_link(span, link.kb_id)
     linker.feedback.forget(span)
-    assert ids(nlp, TEXT) == ["river"]
+    assert ids(nlp) == ["river"]
 
 
 def test_only_entities_of_the_knowledge_base_can_be_learned_or_rejected(nlp, linker):
-    span = linked(nlp, TEXT).ents[0]
+    span = mention(nlp)
     with raises("no entity 'city' in the knowledge base for the mention 'Amazon'.*Add it first"):
         linker.feedback.learn(span, "city")
     with raises("E510"):
@@ -125,15 +130,15 @@ def test_only_entities_of_the_knowledge_base_can_be_learned_or_rejected(nlp, lin
     assert len(linker.exemplars.inputs) == len(linker.exemplars)
     linker.kb.add(Entity("city", "Amazonas"))
     linker.feedback.learn(span, "city")
-    assert ids(nlp, TEXT) == ["city"]
+    assert ids(nlp) == ["city"]
     # Once the entity is removed, the correction has no effect.
     linker.kb.remove("city")
-    assert ids(nlp, TEXT) == ["river"]
+    assert ids(nlp) == ["river"]
 
 
 def test_add_and_remove_exemplars():
     nlp = build([*ENTITIES, Entity("brook", "Brook", "a small stream")])
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     text = "We fished in the [Glimmerling|brook] near our village."
     assert ids(nlp, text) != ["brook"]
     docs = [annotated(nlp, "They swam in the [Glimmerling|brook] near the village.")]
@@ -151,9 +156,9 @@ def test_add_and_remove_exemplars():
 @pytest.mark.parametrize("kind", ["Independent", "Clustering"])
 def test_corrections_count_with_an_inference_that_uses_no_exemplars(kind):
     nlp = build(inference={"@misc": f"spacy-arbo-el.{kind}.v1", "n_exemplars": 0})
-    linker = nlp.get_pipe("arbo_linker")
-    linker.feedback.learn(linked(nlp, TEXT).ents[0], "cat")
-    assert ids(nlp, TEXT) == ["cat"]
+    linker = find_linker(nlp)
+    linker.feedback.learn(mention(nlp), "cat")
+    assert ids(nlp) == ["cat"]
 
 
 def test_a_rejected_entity_leaves_the_label_of_a_training_mention(nlp, linker):
@@ -170,16 +175,16 @@ def test_a_rejected_entity_leaves_the_label_of_a_training_mention(nlp, linker):
 
 
 def test_an_annotation_takes_the_place_of_an_earlier_correction(nlp, linker):
-    span = linked(nlp, TEXT).ents[0]
+    span = mention(nlp)
     linker.feedback.learn(span, "shop")
     linker.feedback.add_exemplars([annotated(nlp, TEXT)])
-    assert ids(nlp, TEXT) == ["river"]
+    assert ids(nlp) == ["river"]
     assert not linker.feedback.forget(span)
     # One that says the same leaves the correction, and stays when that is forgotten.
     linker.feedback.learn(span, "river")
     linker.feedback.add_exemplars([annotated(nlp, TEXT)])
     # So does what is not annotated at all.
-    linker.feedback.add_exemplars([without_links(annotated(nlp, TEXT))])
+    linker.feedback.add_exemplars([unlinked_doc(nlp, TEXT)])
     assert linker.feedback.forget(span)
     assert linker.exemplars.records[linker.exemplars.row(key_of(span))].kb_ids == ("river",)
     linker.feedback.learn(span, "shop")
@@ -189,30 +194,30 @@ def test_an_annotation_takes_the_place_of_an_earlier_correction(nlp, linker):
 
 def test_a_correction_holds_for_mentions_of_the_same_type():
     nlp = build(retriever={"match_types": True})
-    linker = nlp.get_pipe("arbo_linker")
-    doc = without_links(annotated(nlp, TEXT, label="COMPANY"))
+    linker = find_linker(nlp)
+    doc = unlinked_doc(nlp, TEXT, label="COMPANY")
     linker.feedback.learn(doc.ents[0], "shop")
     for label, expected in (("COMPANY", "shop"), ("PLACE", "river")):
-        doc = nlp(without_links(annotated(nlp, TEXT, label=label)))
+        doc = nlp(unlinked_doc(nlp, TEXT, label=label))
         assert [ent.kb_id_ for ent in doc.ents] == [expected]
 
 
 @each_kind
 def test_nothing_but_a_correction_reaches_a_threshold_of_one(nlp, linker):
     linker.threshold = 1.0
-    linker.feedback.learn(linked(nlp, TEXT).ents[0], "cat")
-    assert ids(nlp, TEXT) == ["cat"]
+    linker.feedback.learn(mention(nlp), "cat")
+    assert ids(nlp) == ["cat"]
     assert ids(nlp, OTHER) == ["NIL", "NIL"]
 
 
 def test_a_rejection_leaves_what_was_learned(nlp, linker):
-    span = linked(nlp, TEXT).ents[0]
+    span = mention(nlp)
     linker.feedback.learn(span, "shop")
     linker.feedback.reject_link(span, "river")
-    assert ids(nlp, TEXT) == ["shop"]
+    assert ids(nlp) == ["shop"]
     linker.feedback.reject_link(span, "shop")
-    assert ids(nlp, TEXT)[0] not in ("shop", "river")
+    assert ids(nlp)[0] not in ("shop", "river")
     linker.feedback.learn(span, "river")
-    assert ids(nlp, TEXT) == ["river"]
+    assert ids(nlp) == ["river"]
     linker.feedback.forget(span)
     assert linker.exemplars.row(key_of(span)) < 0

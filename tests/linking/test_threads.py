@@ -222,7 +222,7 @@ def test_a_knowledge_base_can_be_replaced_while_threads_link(linker):
 def test_threads_that_update_new_entities_lose_nothing(attacks):
     # No invented name is linked, however similar it is to one that is known.
     nlp = build(threshold=1.0)
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     for seed in range(attacks(1, 10)):
         texts = list(dict.fromkeys(many(attacks(400, 2000), seed)))
         texts = [f"{text} It was number {number}." for number, text in enumerate(texts * 8)]
@@ -251,14 +251,14 @@ TEXTS = [*DEV[:3], "Nobody knew the [zorblat|x] yet."]
 
 
 def links(nlp):
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     found = linker.predict([annotated(nlp, text) for text in TEXTS])
     return [[link.kb_id, *link.ids, *link.scores] for of_doc in found for link in of_doc.values()]
 
 
 def read(nlp, folder, calls, pipe):
     """Link so many times, and on until both states were read. Report the different answers."""
-    nlp.get_pipe("arbo_linker").set_kb(folder)
+    find_linker(nlp).set_kb(folder)
     answers = []
 
     def has_read():
@@ -282,7 +282,7 @@ def test_processes_read_one_state_while_another_edits(tiny_bert, tmp_path, attac
     nlp = build_tiny(tiny_bert)
     folder, new = tmp_path / "kb", Entity("new", "zorblat")
     ArboKB(nlp.vocab, ENTITIES).to_disk(folder)
-    nlp.get_pipe("arbo_linker").set_kb(folder)
+    find_linker(nlp).set_kb(folder)
     states = [links(nlp)]
     with ArboKB.open(folder) as kb:
         kb.add(new)

@@ -6,6 +6,7 @@ import pytest
 import spacy
 from spacy.util import load_model_from_config
 
+from spacy_arbo_el import find_linker
 from spacy_arbo_el.linking.by_label import ByLabel, check_threshold
 
 from ..cases import cases
@@ -48,7 +49,7 @@ def nlp():
 def test_each_label_has_its_threshold(nlp):
     assert ids(nlp(TEXT)) == ["fever", "other"]
     by_label = build(threshold=TABLE)
-    linker = by_label.get_pipe("arbo_linker")
+    linker = find_linker(by_label)
     assert ids(by_label(TEXT)) == ["fever", "NIL"]
     assert [ids(doc) for doc in linker.corpus.link([by_label.make_doc(TEXT)])] == [[]]
     doc = by_label(TEXT, disable=["arbo_linker"])
@@ -61,19 +62,19 @@ def test_each_label_has_its_threshold(nlp):
 
 def test_thresholds_are_saved(tmp_path):
     nlp = build()
-    nlp.get_pipe("arbo_linker").threshold = TABLE
+    find_linker(nlp).threshold = TABLE
     assert nlp.config["components"]["arbo_linker"]["threshold"] == TABLE
     nlp.to_disk(tmp_path / "model")
     assert ids(spacy.load(tmp_path / "model")(TEXT)) == ["fever", "NIL"]
     again = load_model_from_config(nlp.config).from_bytes(nlp.to_bytes())
-    assert again.get_pipe("arbo_linker").threshold.by_label == {"PLACE": 1.0}
-    nlp.get_pipe("arbo_linker").threshold = 0.3
+    assert find_linker(again).threshold.by_label == {"PLACE": 1.0}
+    find_linker(nlp).threshold = 0.3
     assert ids(nlp(TEXT)) == ["fever", "other"]
 
 
 def test_a_correction_is_certain_enough_for_all_labels():
     nlp = build(threshold=TABLE)
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     linker.feedback.learn(nlp(TEXT).ents[1], "town")
     assert ids(nlp(TEXT)) == ["fever", "town"]
 
@@ -107,7 +108,7 @@ def test_a_call_links_to_some_entities_only(nlp, linker, only, want):
 
 def test_a_correction_leads_to_no_other_entity():
     nlp = build()
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     text = "They saw Port Veil there."
     linker.feedback.learn(nlp(text).ents[0], "ship")
     assert ids(nlp(text)) == ["ship"]
@@ -119,4 +120,4 @@ def test_a_correction_leads_to_no_other_entity():
 
 def test_entities_of_a_call_must_be_known(nlp):
     with raises("E408.*'nowhere'"):
-        nlp.get_pipe("arbo_linker").link([], entities=["town", "nowhere"])
+        find_linker(nlp).link([], entities=["town", "nowhere"])

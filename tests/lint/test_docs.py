@@ -16,14 +16,14 @@ from spacy.util import import_file, load_model_from_config
 from thinc.api import Config
 
 import spacy_arbo_el
-from spacy_arbo_el import ArboKB, ArboLinker, Entity, Link, NewEntities
+from spacy_arbo_el import ArboKB, ArboLinker, Entity, Link, NewEntities, find_linker
 from spacy_arbo_el.base.errors import Errors, Warnings
 from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.config_sources import read_partial
 
 from ..commands import run
 from ..linker.conftest import build
-from ..linker.world import annotated, without_links
+from ..linker.world import unlinked_doc
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -34,6 +34,7 @@ PAGES = sorted(
     ]
 )
 SUFFIXES = [str(page.relative_to(ROOT)) for page in PAGES]
+each_page = pytest.mark.parametrize("page", PAGES, ids=SUFFIXES)
 
 
 def read(page):
@@ -75,7 +76,7 @@ def test_promises_name_tests_that_exist():
         assert f"def {name}(" in sources, name
 
 
-@pytest.mark.parametrize("page", PAGES, ids=SUFFIXES)
+@each_page
 def test_links_lead_to_existing_files_and_headings(page):
     for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", read(page)):
         path = page.parent / target if target else page
@@ -89,7 +90,7 @@ def test_links_lead_to_existing_files_and_headings(page):
             assert anchor in slugs, (target, anchor)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=SUFFIXES)
+@each_page
 def test_python_code_uses_existing_names(page):
     for code in blocks(page, "python"):
         ast.parse(code)
@@ -103,7 +104,7 @@ def test_python_code_uses_existing_names(page):
         assert hasattr(spacy_arbo_el, name) or (ROOT / "spacy_arbo_el" / name).exists(), name
 
 
-@pytest.mark.parametrize("page", PAGES, ids=SUFFIXES)
+@each_page
 def test_sections_of_configs_are_valid(page):
     for name in ("custom_reranker", "custom_encoder"):
         import_file(name, ROOT / "examples" / f"{name}.py")
@@ -116,7 +117,7 @@ def test_sections_of_configs_are_valid(page):
             load_model_from_config(base.merge(own), auto_fill=True)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=SUFFIXES)
+@each_page
 def test_commands_and_their_options_exist(page):
     for line in re.findall(r"python -m spacy arbo ([a-z][^`\n]*)", read(page)):
         command = typer.main.get_command(arbo_cli)
@@ -153,9 +154,9 @@ def discovery_examples():
 
     def docs():
         marked = [f"Report {i} is on [{name}|x]." for name in counts for i in range(counts[name])]
-        return [without_links(annotated(nlp, text)) for text in marked]
+        return [unlinked_doc(nlp, text) for text in marked]
 
-    found = nlp.get_pipe("arbo_linker").corpus.discover(docs())
+    found = find_linker(nlp).corpus.discover(docs())
     ids = {found[key].name: key for key in found.ids}
     assert set(ids) == set(counts)
     a, b, c, d = (ids[name] for name in counts)
@@ -256,13 +257,13 @@ def test_inference_procedure_of_the_architecture_links():
     exec("\n".join(blocks(ROOT / "ARCHITECTURE.md", "python")), names)
     nlp = build()
     text = "[Mercury|planet] is a planet. The probe circles the planet [Mercury|planet] at dawn."
-    nlp.get_pipe("arbo_linker").inference = names["OneSensePerDocument"]()
-    first, second = nlp(without_links(annotated(nlp, text))).ents
+    find_linker(nlp).inference = names["OneSensePerDocument"]()
+    first, second = nlp(unlinked_doc(nlp, text)).ents
     assert first.kb_id_ == "planet"
     assert second.kb_id_ == "planet"
     assert first._.arbo.score == second._.arbo.score
     assert {len(first._.arbo.evidence), len(second._.arbo.evidence)} <= {2, 3, 4}
-    assert nlp.get_pipe("arbo_linker").corpus.link([nlp.make_doc("Nothing.")])
+    assert find_linker(nlp).corpus.link([nlp.make_doc("Nothing.")])
 
 
 def commands(group=None, path=()):

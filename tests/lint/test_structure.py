@@ -2,7 +2,6 @@
 
 import ast
 import re
-from collections.abc import Container, Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -110,7 +109,7 @@ def test_the_codes_that_are_raised_are_those_that_exist(messages):
     assert raised == {code for code in vars(messages) if not code.startswith("_")}
 
 
-def messages_raised(path: Path, classes: Container[str]) -> Iterator[tuple[str, str, set[str]]]:
+def messages_raised(path, classes):
     """The class and code of each message that is filled in, and the names that it is given."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
         if isinstance(node, ast.Call):
@@ -147,7 +146,7 @@ ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted([*ROOT.glob("benchmarks/*.py"), *ROOT.glob("experiments/*.py")])
 
 
-def imported(script: Path) -> Iterator[tuple[str, str]]:
+def imported(script):
     """What a script imports from the package: modules and names in them."""
     for node in ast.walk(ast.parse(script.read_text(encoding="utf8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("spacy_arbo_el"):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
-from spacy_arbo_el import ArboKB, Entity, MentionBatch, MentionRecord, SpanInputs
+from spacy_arbo_el import ArboKB, Entity, MentionBatch, MentionRecord, SpanInputs, find_linker
 from spacy_arbo_el.mentions.labels import current_ids, gold_positions
 from spacy_arbo_el.mentions.normalization.abbreviations import ExpandAbbreviations
 from spacy_arbo_el.mentions.normalization.text import AmericanSpelling, NormalizerChain, keep
@@ -116,7 +116,7 @@ TEXT = (
 def test_the_spelling_of_a_name_wins(names, read):
     entities = [{"id": f"E{n}", "title": name} for n, name in enumerate((*names, "Alder"))]
     nlp = build(entities, train=(), mentions={"normalizer": CHAIN})
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     doc = annotated(nlp, TEXT)
     batch = linker.reader.read([list(doc.ents)])
     assert batch.normalized == read
@@ -126,7 +126,7 @@ def test_an_abbreviation_of_another_long_name_is_written_out():
     entities = [{"id": "E1", "title": "Water Horse Order", "aliases": ["WHO"]}]
     nlp = build(entities, train=(), mentions={"normalizer": CHAIN})
     doc = annotated(nlp, TEXT)
-    read = nlp.get_pipe("arbo_linker").reader.read([list(doc.ents)]).normalized
+    read = find_linker(nlp).reader.read([list(doc.ents)]).normalized
     assert read == [LONG, "Color Ltd", f"{LONG} tumor"]
 
 

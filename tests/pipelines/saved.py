@@ -11,7 +11,7 @@ from spacy_arbo_el.ranking.ranker_fit import HIDDEN
 from spacy_arbo_el.ranking.ranker_weights import SIGNS, RankerWeights
 
 from ..linker.conftest import build
-from ..linker.world import TRAIN, annotated, without_links
+from ..linker.world import TRAIN, annotated, unlinked_doc
 
 NAME = "arbo_linker"
 PARTS = ("model", "exemplars", "reranker", "corrections", "new_entities")
@@ -29,7 +29,7 @@ def tiny_pipeline(tiny_bert):
     linker.reranker = replace(linker.reranker, weights=_weights())
     linker.feedback.learn(annotated(nlp, TRAIN[0]).ents[0], "metal")
     linker.feedback.reject_link(annotated(nlp, TRAIN[1]).ents[0], "planet")
-    docs = [without_links(annotated(nlp, text)) for text in NEW]
+    docs = [unlinked_doc(nlp, text) for text in NEW]
     linker.new_entities = linker.corpus.discover(docs)
     # The tiny encoder finds all alike.
     linker.new_entities.split(linker.new_entities[0], [2])

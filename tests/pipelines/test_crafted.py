@@ -23,7 +23,7 @@ from spacy_arbo_el.storage.files import Checksum, pack_arrays, unpack_arrays
 
 from ..cases import cases
 from ..expecting import raises, warns
-from ..linker.world import DEV, annotated, without_links
+from ..linker.world import DEV, unlinked_doc
 from .saved import NAME, PARTS, change, contents, load_component, tiny_pipeline
 
 # What spaCy reads of a pipeline.
@@ -352,14 +352,14 @@ def test_crafted_parts_are_refused_or_link(world, folder, attacks, name):
 
 
 def use(linker, nlp):
-    docs = [without_links(annotated(nlp, text)) for text in DEV[:2]]
+    docs = [unlinked_doc(nlp, text) for text in DEV[:2]]
     linker.set_annotations(docs, linker.predict(docs))
     new = linker.new_entities
     for entity in list(new):
         assert new.resolve(entity.id) == entity.id
     if len(new) > 1:
         new.merge(new.ids[0], new.ids[1])
-    later = [without_links(annotated(nlp, "A [zorb|x] met [Quorn Ltd|x] there."))]
+    later = [unlinked_doc(nlp, "A [zorb|x] met [Quorn Ltd|x] there.")]
     new.update(linker.corpus.discover(later))
 
 

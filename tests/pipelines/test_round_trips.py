@@ -7,7 +7,7 @@ import spacy
 from hypothesis import HealthCheck, example, given, settings
 from thinc.api import Adam
 
-from spacy_arbo_el import Entity, load_pipeline, save_pipeline
+from spacy_arbo_el import Entity, find_linker, load_pipeline, save_pipeline
 
 from ..devices import needs_fork
 from ..kb.test_round_trips import ODD, SOME, addable
@@ -66,7 +66,7 @@ def test_pipe_equals_calls(world, batch_size):
 def test_folder_and_bytes(world, tmp_path):
     nlp, settings, expected = world
     other = build(train=[], **settings)
-    other.get_pipe("arbo_linker").from_bytes(nlp.get_pipe("arbo_linker").to_bytes())
+    find_linker(other).from_bytes(find_linker(nlp).to_bytes())
     assert links_of(other.pipe(unlinked_docs(other, TEXTS))) == expected
     path, again = tmp_path / "model", nlp
     for save in (type(nlp).to_disk, save_pipeline):
@@ -92,7 +92,7 @@ def odd_nlp(request, tiny_bert):
     tower = {"name": str(tiny_bert), "window": 24, "precision": "float32"}
     model = {"mention": tower} if request.param == "transformer" else NGRAMS
     nlp = build(UNREADABLE, ["They saw [☢|odd] and [Sony|sony]."], model=model, threshold=0.99)
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     linker.feedback.learn(annotated(nlp, "They saw [ጎንደር|x].").ents[0], "odd")
     # The second is all of its text.
     docs = [annotated(nlp, text) for text in ("They met [☢☢|x].", "[🎉🎉|x]")]
@@ -103,7 +103,7 @@ def odd_nlp(request, tiny_bert):
 
 
 def kept(nlp):
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     parts = linker.exemplars, linker.stages.corrections, linker.new_entities
     return list(linker.kb), linker.kb.rows.owners.tolist(), [part.to_bytes() for part in parts]
 
@@ -112,7 +112,7 @@ def kept(nlp):
 @example(UNREADABLE)
 @settings(max_examples=3, suppress_health_check=list(HealthCheck))
 def test_pipelines_come_back_from_folders_and_bytes(odd_nlp, tmp_path_factory, entities):
-    folder, linker = tmp_path_factory.mktemp("pipeline"), odd_nlp.get_pipe("arbo_linker")
+    folder, linker = tmp_path_factory.mktemp("pipeline"), find_linker(odd_nlp)
     linker.set_kb(addable(entities)[0])
     linker.refresh()
     save_pipeline(odd_nlp, folder / "saved")

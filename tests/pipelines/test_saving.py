@@ -25,7 +25,7 @@ from spacy_arbo_el.storage.folders import LOCK
 
 from ..commands import run
 from ..expecting import raises, warns
-from ..linker.world import DEV, annotated, without_links
+from ..linker.world import DEV, unlinked_doc
 from ..threads import forked
 from .saved import NAME, change, contents
 
@@ -89,7 +89,7 @@ def test_each_setting_can_be_given_on_loading(own_tiny, tmp_path, key, value, re
     assert read(find_linker(again)) == value
     again.to_disk(tmp_path / "again")
     assert saved_settings(tmp_path / "again")["threshold"] == find_linker(again).threshold
-    doc = again(without_links(annotated(again, DEV[0])))
+    doc = again(unlinked_doc(again, DEV[0]))
     assert doc.ents[0].kb_id_
 
 

@@ -82,7 +82,7 @@ def test_the_description_that_suits_a_context_fits_best(datastore):
 def test_an_entity_without_a_description_fits_as_its_title_does(datastore):
     (fit,) = fits(datastore, [record("A runner won the race : ")], [[0, 1, 2]]).fit
     assert fit[0] > fit[2], "neither for nor against it"
-    assert fit[2] > fit[1], "neither for nor against it"
+    assert fit[2] > fit[1]
 
 
 def test_what_a_description_adds_to_its_title(datastore):

@@ -36,13 +36,13 @@ from spacy_arbo_el.retrieval.neighbours import AllowedEntities
 from spacy_arbo_el.storage.files import pack_arrays
 
 from ..expecting import raises
-from .examples import ranked, weights_of
+from .examples import ranked, top_k, weights_of
 from .strings import datastore_of, inputs
 
 # Two mentions; entities 0 to 3; exemplars 7 (of entity 2) and 9 (of entity 1).
 NEIGHBOURS = Neighbours(
-    entities=TopK(np.array([[0, 1], [3, -1]]), np.array([[0.9, 0.8], [0.5, -np.inf]], np.float32)),
-    exemplars=TopK(np.array([[7, 9], [9, -1]]), np.array([[0.7, 0.6], [0.4, -np.inf]], np.float32)),
+    entities=top_k([[0, 1], [3, -1]], [[0.9, 0.8], [0.5, 0]]),
+    exemplars=top_k([[7, 9], [9, -1]], [[0.7, 0.6], [0.4, 0]]),
     mentions=TopK.empty(2),
     exemplar_entities=np.array([[2, 1], [1, -1]]),
 )
@@ -138,7 +138,7 @@ def test_a_mention_has_at_most_so_many_candidates():
 def test_all_owners_of_a_name_are_candidates_however_many():
     names = [["zz"]] * 40 + [["bb"], ["cc"]]
     strings = strings_of(names, [[]] * 42)
-    exemplars = TopK(np.array([[7], [9]]), np.array([[0.99], [0.99]], np.float32))
+    exemplars = top_k([[7], [9]], [[0.99], [0.99]])
     neighbours = replace(NEIGHBOURS, exemplars=exemplars, exemplar_entities=np.array([[41], [41]]))
     candidates = gather_features(neighbours, records_of("zz", "bb"), strings, None, 24)
     assert set(range(40)) | {41} <= set(candidates.entities[0].tolist())
@@ -159,8 +159,7 @@ def accuracy_of(weights, candidates, correct):
     return correct[np.arange(len(best)), best].mean()
 
 
-def test_fitting_finds_the_features_that_count():
-    rng = np.random.default_rng(0)
+def test_fitting_finds_the_features_that_count(rng):
     candidates, unseen = random_candidates(rng, 2000), random_candidates(rng, 2000)
 
     def labels_of(candidates):
@@ -179,9 +178,8 @@ def test_fitting_finds_the_features_that_count():
     assert probabilities.mean() == pytest.approx((1 - ABSENT) * reached, abs=0.04)
 
 
-def test_fitting_finds_what_no_weighted_sum_of_features_can_express():
+def test_fitting_finds_what_no_weighted_sum_of_features_can_express(rng):
     """Correct is a candidate that has both of two features, or neither."""
-    rng = np.random.default_rng(0)
     candidates = random_candidates(rng, 900)
     both = np.sign(candidates.features[..., 0]) * np.sign(candidates.features[..., 3]) > 0
     correct = np.zeros_like(both)
@@ -289,10 +287,9 @@ def test_the_exemplar_nearer_than_the_texts_is_on_the_path():
         ]  # fmt: skip
 
 
-def test_fit_learns_from_gold_entities_and_forgets_with_too_few_mentions():
+def test_fit_learns_from_gold_entities_and_forgets_with_too_few_mentions(rng):
     names = [[f"name {i}"] for i in range(4)]
     context = context_of(strings_of(names, [[], [], [], []]))
-    rng = np.random.default_rng(0)
     gold = rng.integers(0, 4, (60, 1))
     strings = [f"the name {entity}" for entity in gold[:, 0].tolist()]
     batch = batch_of(*strings)

@@ -7,7 +7,7 @@ import pytest
 import spacy
 from spacy.util import registry
 
-from spacy_arbo_el import Entity
+from spacy_arbo_el import Entity, find_linker
 from spacy_arbo_el.fitting.calibrate import annotated_mentions, calibrate_pipeline, install
 from spacy_arbo_el.ranking.entity_strings import EntityStrings
 from spacy_arbo_el.ranking.feature_ranker import PARTS, PRIME
@@ -16,7 +16,7 @@ from spacy_arbo_el.ranking.features import FEATURES, CandidateFeatures
 from ..expecting import no_warnings, warns
 from ..linker.conftest import build as build_hashed
 from ..linker.conftest import build_bundled as build
-from ..linker.world import DEV, ENTITIES, TRAIN, annotated, examples, without_links
+from ..linker.world import DEV, ENTITIES, TRAIN, annotated, examples, unlinked_doc
 
 # Words alone can't do what most of these are about.
 pytestmark = pytest.mark.bundled
@@ -33,7 +33,7 @@ def learned():
 
 def fitted():
     nlp = build(train=TRAIN[:4], reranker=FEATURE_RANKER)
-    install(nlp, "arbo_linker", nlp.get_pipe("arbo_linker"), learned())
+    install(nlp, "arbo_linker", find_linker(nlp), learned())
     return nlp
 
 
@@ -46,12 +46,12 @@ def links(nlp, texts, **how):
 
 def test_a_ranker_is_fitted_saved_and_used(tmp_path):
     nlp = fitted()
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     assert linker.reranker.weights is not None
     assert nlp.evaluate(examples(nlp, DEV))["arbo_acc"] >= 0.7
     nlp.to_disk(tmp_path)
     again = spacy.load(tmp_path)
-    loaded = again.get_pipe("arbo_linker")
+    loaded = find_linker(again)
     assert loaded.calibration.to_config() == linker.calibration.to_config()
     assert loaded.reranker.to_bytes() == linker.reranker.to_bytes()
     assert links(again, DEV) == links(nlp, DEV)
@@ -70,7 +70,7 @@ def test_names_are_normalized_as_mentions_are():
     mentions = {"normalizer": {"@misc": "spacy-arbo-el.AmericanSpelling.v1"}}
     nlp = build(entities, train=["nothing here"], reranker=FEATURE_RANKER, mentions=mentions)
     doc = annotated(nlp, "She has [haemolytic anaemia|a].")
-    candidates = gather(nlp.get_pipe("arbo_linker"), doc)
+    candidates = gather(find_linker(nlp), doc)
     at = candidates.entities[0].tolist().index(0)
     assert candidates.features[0, at, FEATURES.index("name_ngrams")] == pytest.approx(1.0)
 
@@ -81,8 +81,8 @@ def test_an_entity_without_a_name_goes_by_the_surface_forms_of_its_exemplars():
         reranker=FEATURE_RANKER,
         train=[*TRAIN, "They rode a [Zorblat|X17] home.", "The [Zorblat|X17] was green."],
     )
-    linker = nlp.get_pipe("arbo_linker")
-    doc = without_links(annotated(nlp, "She bought a [Zorblat|X17] there."))
+    linker = find_linker(nlp)
+    doc = unlinked_doc(nlp, "She bought a [Zorblat|X17] there.")
     candidates = gather(linker, doc)
     position = linker.kb.entities.position("X17")
     (column,) = np.flatnonzero(candidates.entities[0] == position)
@@ -102,13 +102,13 @@ def test_an_entity_without_a_name_goes_by_the_surface_forms_of_its_exemplars():
 @pytest.mark.parametrize("kind", ["Clustering", "Independent"])
 def test_a_corpus_of_one_document_is_linked_as_the_document_is(is_fitted, kind):
     nlp = build_hashed(train=TRAIN[:4], reranker=FEATURE_RANKER)
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     if is_fitted:
         install(nlp, "arbo_linker", linker, learned())
     linker.inference = registry.misc.get(f"spacy-arbo-el.{kind}.v1")()
     linker.threshold = 0.4
     for text in [*DEV, *TRAIN]:
-        doc, corpus_doc = (without_links(annotated(nlp, text)) for _ in range(2))
+        doc, corpus_doc = (unlinked_doc(nlp, text) for _ in range(2))
         expected = [ent._.arbo for ent in nlp(doc).ents]
         linker.corpus.link([corpus_doc])
         actual = [ent._.arbo for ent in corpus_doc.ents]
@@ -125,12 +125,12 @@ def test_another_reranker_in_the_config_leaves_out_what_was_learned(tmp_path):
 
     def loaded(**reranker):
         config = {"components": {"arbo_linker": {"reranker": reranker}}}
-        return spacy.load(tmp_path / "model", config=config).get_pipe("arbo_linker").reranker
+        return find_linker(spacy.load(tmp_path / "model", config=config)).reranker
 
     with warns("W503.*saved as FeatureRanker, .*config has BestEvidence"):
         loaded(**{"@misc": "spacy-arbo-el.BestEvidence.v1"})
     with no_warnings():
-        assert loaded(n_reranked=12).to_bytes() == nlp.get_pipe("arbo_linker").reranker.to_bytes()
+        assert loaded(n_reranked=12).to_bytes() == find_linker(nlp).reranker.to_bytes()
 
 
 def test_withheld_features_are_those_without_the_exemplars():
@@ -158,7 +158,7 @@ def test_withheld_features_are_those_without_the_exemplars():
 
 
 def trained_linker():
-    return build_hashed(train=TRAIN, reranker=FEATURE_RANKER).get_pipe("arbo_linker")
+    return find_linker(build_hashed(train=TRAIN, reranker=FEATURE_RANKER))
 
 
 def retrieved(linker):

@@ -18,6 +18,7 @@ from spacy_arbo_el.retrieval.mention_search import (
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
 
 SIMILARITIES = [Cosine(), NegativeSquaredEuclidean()]
+each_similarity = pytest.mark.parametrize("similarity", [*SIMILARITIES, Dot()])
 
 
 def by_hand(vectors, count, similarity):
@@ -61,7 +62,7 @@ def test_nearest_in_document_compares_mentions_of_one_document(seed, documents, 
         assert [scores[j] for j in actual] == pytest.approx([scores[j] for j in best], abs=1e-5)
 
 
-@pytest.mark.parametrize("similarity", [*SIMILARITIES, Dot()])
+@each_similarity
 @pytest.mark.parametrize("distinct", [0, 3, 30])
 def test_many_mentions_are_compared_as_those_of_a_corpus(monkeypatch, similarity, distinct):
     rng = np.random.default_rng(distinct)
@@ -81,7 +82,7 @@ def test_many_mentions_are_compared_as_those_of_a_corpus(monkeypatch, similarity
     assert (nearest.scores[7:307] == alone.scores).all()
 
 
-@pytest.mark.parametrize("similarity", [*SIMILARITIES, Dot()])
+@each_similarity
 def test_of_equal_mentions_the_first_are_nearest_however_many(similarity):
     vectors = np.random.default_rng(2).standard_normal((9, 384)).astype(np.float32)
     vectors = similarity.prepare(vectors)[np.arange(180) % 9]
@@ -90,7 +91,7 @@ def test_of_equal_mentions_the_first_are_nearest_however_many(similarity):
 
 
 @pytest.mark.parametrize("bad", [0.0, np.nan, np.inf])
-@pytest.mark.parametrize("similarity", [*SIMILARITIES, Dot()])
+@each_similarity
 def test_mentions_without_a_vector_have_no_neighbours_and_are_none(monkeypatch, bad, similarity):
     vectors = prepared(3, 40, similarity)
     vectors[[0, 7, 39]] = bad
@@ -125,12 +126,11 @@ def test_a_document_of_many_mentions_needs_little_memory():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert nearest.valid.all(), "all pairs would be 144 MB, twice"
-    assert peak < 100e6, "all pairs would be 144 MB, twice"
+    assert peak < 100e6
 
 
 @pytest.mark.parametrize("similarity", SIMILARITIES)
-def test_search_in_cells_misses_few_neighbours(monkeypatch, similarity):
-    rng = np.random.default_rng(0)
+def test_search_in_cells_misses_few_neighbours(monkeypatch, similarity, rng):
     centres = rng.standard_normal((40, 16))
     vectors = centres[rng.integers(0, 40, 3000)] + 0.3 * rng.standard_normal((3000, 16))
     vectors = similarity.prepare(vectors.astype(np.float32))

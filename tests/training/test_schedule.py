@@ -121,7 +121,7 @@ def refreshed(change):
     count = refresh_texts(cache, table, change(mentions), encode, np.random.default_rng(1))
     rows = np.concatenate(encoded)
     assert count == len(rows), "nothing is encoded twice"
-    assert len(rows) == len(np.unique(rows)), "nothing is encoded twice"
+    assert len(rows) == len(np.unique(rows))
     expected = Cosine().prepare(change(texts))
     np.testing.assert_array_equal(cache.texts[rows], expected[rows])
     np.testing.assert_array_equal(cache.mentions, Cosine().prepare(change(mentions)))

@@ -35,6 +35,8 @@ from ...storage.lines import (
 )
 from .pubtator import ids_in
 
+# An object of JSON.
+Json = dict[str, Any]
 # Keys of infons that hold the type of a mention.
 TYPES = ("type", "label", "class")
 
@@ -87,7 +89,7 @@ def _json_documents(source: Source) -> Iterator[Any]:
         yield from nested if isinstance(nested, list) else [value]
 
 
-def _xml_documents(path: PathLike) -> Iterator[dict[str, Any]]:
+def _xml_documents(path: PathLike) -> Iterator[Json]:
     """Documents in the form that they have in JSON."""
     path = check_exists(path)
     try:
@@ -103,7 +105,7 @@ def _xml_documents(path: PathLike) -> Iterator[dict[str, Any]]:
         raise line_error(path, error.position[0], f"no valid XML: {error}.") from None
 
 
-def _passage(element: ElementTree.Element) -> dict[str, Any]:
+def _passage(element: ElementTree.Element) -> Json:
     return {
         "offset": _number(element.findtext("offset")),
         "text": element.findtext("text"),
@@ -114,7 +116,7 @@ def _passage(element: ElementTree.Element) -> dict[str, Any]:
     }
 
 
-def _annotation(element: ElementTree.Element) -> dict[str, Any]:
+def _annotation(element: ElementTree.Element) -> Json:
     locations = [
         {key: _number(location.get(key)) for key in ("offset", "length")}
         for location in element.findall("location")
@@ -164,7 +166,7 @@ def _text_of(document: Any, id_: str, offsets: str, id_key: str) -> AnnotatedTex
     return AnnotatedText(name, text, tuple(mentions), in_pieces, tuple(unread))
 
 
-def _parts(passages: list[Any]) -> Iterator[dict[str, Any]]:
+def _parts(passages: list[Any]) -> Iterator[Json]:
     """Passages with a text, or their sentences."""
     for passage in passages:
         check_object(passage)
@@ -174,7 +176,7 @@ def _parts(passages: list[Any]) -> Iterator[dict[str, Any]]:
             yield from _parts(items(passage.get("sentences") or [], "sentences"))
 
 
-def _annotations(passage: dict[str, Any]) -> Iterator[Any]:
+def _annotations(passage: Json) -> Iterator[Any]:
     yield from items(passage.get("annotations") or [], "annotations")
     for sentence in items(passage.get("sentences") or [], "sentences"):
         check_object(sentence)
@@ -182,7 +184,7 @@ def _annotations(passage: dict[str, Any]) -> Iterator[Any]:
 
 
 def _mentions(
-    passage: dict[str, Any], start: int, id_key: str
+    passage: Json, start: int, id_key: str
 ) -> tuple[list[Given], list[About], int, list[str]]:
     """The places, labels and ids of a passage's mentions, and how many have several pieces.
 

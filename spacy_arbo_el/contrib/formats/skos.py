@@ -86,14 +86,14 @@ class SkosReader:
         for concept in sorted(
             (concept for concept in concepts if isinstance(concept, URIRef)), key=str
         ):
-            further = thesaurus.further_ids(concept)
+            further = thesaurus.ids(concept, thesaurus.further_ids)
             if thesaurus.is_deprecated(concept):
                 report.skip("deprecated")
                 with at_line(path, 1):
                     replace_ids(
                         report,
                         [str(concept), *further],
-                        thesaurus.replacements(concept),
+                        thesaurus.ids(concept, thesaurus.replaced),
                     )
                 continue
             names = thesaurus.names(concept)
@@ -105,7 +105,8 @@ class SkosReader:
             with at_line(path, 1):
                 report.redirect(further, str(concept))
             report.note_xrefs(
-                ids_of_xrefs(thesaurus.matches(concept), self.xrefs), str(concept)
+                ids_of_xrefs(thesaurus.ids(concept, thesaurus.matches), self.xrefs),
+                str(concept),
             )
             yield Entity(str(concept), title, description, tuple(aliases))
 
@@ -144,24 +145,16 @@ class _Thesaurus:
         self._texts = (xl.literalForm, RDF.value)
         self._definitions = (SKOS.definition, iao["0000115"])
         self._deprecated = OWL.deprecated
-        self._replaced = (DCTERMS.isReplacedBy, iao["0100001"])
-        self._further_ids = (obo.hasAlternativeId,)
-        self._matches = (SKOS.exactMatch, SKOS.closeMatch, obo.hasDbXref)
+        self.replaced = (DCTERMS.isReplacedBy, iao["0100001"])
+        self.further_ids = (obo.hasAlternativeId,)
+        self.matches = (SKOS.exactMatch, SKOS.closeMatch, obo.hasDbXref)
 
     def is_deprecated(self, concept: Any) -> bool:
         values = self.graph.objects(concept, self._deprecated)
         return any(str(value).lower() in ("true", "1") for value in values)
 
-    def replacements(self, concept: Any) -> list[str]:
-        return self._ids(concept, self._replaced)
-
-    def further_ids(self, concept: Any) -> list[str]:
-        return self._ids(concept, self._further_ids)
-
-    def matches(self, concept: Any) -> list[str]:
-        return self._ids(concept, self._matches)
-
-    def _ids(self, concept: Any, kinds: Iterable[Any]) -> list[str]:
+    def ids(self, concept: Any, kinds: Iterable[Any]) -> list[str]:
+        """What a concept leads to by predicates of these kinds."""
         values = (
             value for kind in kinds for value in self.graph.objects(concept, kind)
         )

@@ -130,14 +130,15 @@ def _entity(
     if not labels:
         report.skip(f"no label in {', '.join(languages)}")
         return None
-    kinds = _values(item.get("claims") or {}, "P31")
+    claims = item.get("claims") or {}
+    kinds = _values(claims, "P31")
     if types and not set(types) & set(kinds):
         report.skip("of another type")
         return None
     if names is not None:
-        kinds = list(
-            dict.fromkeys(names[kind] for kind in _classes(item) if names.get(kind))
-        )
+        # An item is an instance or a subclass of its classes.
+        classes = [*kinds, *_values(claims, "P279")]
+        kinds = list(dict.fromkeys(names[kind] for kind in classes if names.get(kind)))
     descriptions = _in_languages(item.get("descriptions"), languages)
     named_otherwise = chain.from_iterable(
         _in_languages(item.get("aliases"), languages)
@@ -158,12 +159,6 @@ def _in_languages(values: Any, languages: tuple[str, ...]) -> list[Any]:
     values = values or {}
     first = next((code for code in languages if values.get(code)), ALL)
     return [values[code] for code in dict.fromkeys((first, ALL)) if values.get(code)]
-
-
-def _classes(item: dict[str, Any]) -> list[str]:
-    """Ids of the classes of an item. The item is an instance or a subclass of them."""
-    claims = item.get("claims") or {}
-    return [*_values(claims, "P31"), *_values(claims, "P279")]
 
 
 def _names_of_classes(path: Path, languages: tuple[str, ...]) -> dict[str, str]:

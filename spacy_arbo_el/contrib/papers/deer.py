@@ -63,14 +63,10 @@ class Fields:
         names = entity.names if self.aliases else entity.names[:1]
         lines = [entity.description, *(entity.types if self.types else ())]
         title, description = (
-            "\n".join(map(_one_line, lines_of_part))
+            "\n".join(" ".join(line.split()) for line in lines_of_part)
             for lines_of_part in (names, lines)
         )
         return [(title, description)] if title or entity.description else []
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 @registry.losses("spacy-arbo-el.Logistic.v1")

@@ -149,10 +149,6 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _parquet(path: Path) -> Iterator[Mapping[str, Any]]:
-    yield from import_pyarrow().parquet.read_table(path).to_pylist()
-
-
 def _jsonl(path: Path) -> Iterator[Mapping[str, Any]]:
     """Rows of mentions, or documents with mentions."""
     for _, row in read_records(path):
@@ -165,15 +161,11 @@ def _csv(path: Path) -> Iterator[Mapping[str, Any]]:
         yield {name: uncell(value) for name, value in row.items()}
 
 
-def _spacy(path: Path) -> Iterator[Mapping[str, Any]]:
-    yield from rows_of(read_docs(path, Vocab()), EntSpans(), "arbo")
-
-
-_READERS: dict[str, Callable[[Path], Iterator[Mapping[str, Any]]]] = {
-    ".parquet": _parquet,
+_READERS: dict[str, Callable[[Path], Iterable[Mapping[str, Any]]]] = {
+    ".parquet": lambda path: import_pyarrow().parquet.read_table(path).to_pylist(),
     ".jsonl": _jsonl,
     ".csv": _csv,
-    ".spacy": _spacy,
+    ".spacy": lambda path: rows_of(read_docs(path, Vocab()), EntSpans(), "arbo"),
 }
 
 

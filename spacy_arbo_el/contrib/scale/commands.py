@@ -80,7 +80,12 @@ def link_command(
     overrides = config_overrides(ctx)
     with user_errors():
         settings = ray_settings(ray, workers, cpus_per_worker, gpus_per_worker, code)
-        _check_part(part, one_graph)
+        if part:
+            from .job import part_of
+
+            why = "one graph over all documents has no parts"
+            check_needs({"--one-graph": one_graph}, "no --part", why)
+            part_of([], part)
         options = {"one_graph": one_graph, "format": format, "size": shard}
         job = make_job(model, data, output, find=find, overrides=overrides, **options)
         link_shards(job, part, settings)
@@ -128,15 +133,6 @@ def discover_command(
         keep_new(model, new_entities, owner, replace_earlier=False)
         shutil.rmtree(job.folder)
     files.say(new_entities)
-
-
-def _check_part(part: str, one_graph: bool) -> None:
-    from .job import part_of
-
-    if part:
-        why = "one graph over all documents has no parts"
-        check_needs({"--one-graph": one_graph}, "no --part", why)
-        part_of([], part)
 
 
 def ray_settings(

@@ -169,7 +169,12 @@ class _Layout:
             out["inputs_ids"][piece : piece + len(pieces)] = pieces
             out["inputs_offsets"][passage + 1 : passage + 1 + len(passages)] = passages
             for name in out.keys() - set(_AS_READ):
-                _put(out[name], rows, arrays[name])
+                values = arrays[name]
+                if values.ndim == 2:
+                    # Padded as ``TopK`` is.
+                    missing = -np.inf if values.dtype.kind == "f" else -1
+                    values = resized_table(values, out[name].shape[1], missing)
+                out[name][rows] = values
             start = start + len(rows)
             document = document + len(batch.counts)
             passage = passage + len(passages)
@@ -185,14 +190,6 @@ class _Layout:
         shape = (count, width) if name in _TABLES else (count,)
         path = self.folder / f"{name}.npy"
         return np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
-
-
-def _put(out: np.ndarray, rows: np.ndarray, values: np.ndarray) -> None:
-    """Write the values of some mentions, padded as ``TopK`` is."""
-    if values.ndim == 2:
-        missing = -np.inf if values.dtype.kind == "f" else -1
-        values = resized_table(values, out.shape[1], missing)
-    out[rows] = values
 
 
 def write_search(folder: Path, search: CorpusSearch) -> None:
@@ -217,7 +214,9 @@ def read_search(folder: Path, vectors: np.ndarray) -> CorpusSearch:
     vectors: Those that the search was built over.
     """
     details = json.loads((folder / ABOUT).read_text(encoding="utf8"))
-    similarity = of_prepared(details["metric"], details["normalize"])
+    similarity: Similarity = NegativeSquaredEuclidean()
+    if details["metric"] != similarity.metric:
+        similarity = Cosine() if details["normalize"] else Dot()
     if not details["cells"]:
         rows = np.load(folder / ROWS, allow_pickle=False)
         return CorpusSearch(
@@ -230,13 +229,6 @@ def read_search(folder: Path, vectors: np.ndarray) -> CorpusSearch:
     return CorpusSearch(
         vectors, details["count"], Cells.over(vectors, similarity, index)
     )
-
-
-def of_prepared(metric: str, normalize: bool) -> Similarity:
-    """The similarity of prepared vectors with these properties."""
-    if metric == "l2":
-        return NegativeSquaredEuclidean()
-    return Cosine() if normalize else Dot()
 
 
 def write_decisions(folder: Path, decided: CorpusDecisions) -> None:

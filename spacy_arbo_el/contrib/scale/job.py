@@ -56,15 +56,11 @@ def to_jsonl(docs: Sequence[Doc], get_spans: SpanGetter, extension: str) -> byte
     return json_lines(rows_of(docs, get_spans, extension))
 
 
-def to_docbin(docs: Sequence[Doc], get_spans: SpanGetter, extension: str) -> bytes:
-    return DocBin(docs=docs, store_user_data=True).to_bytes()
-
-
 # From linked documents to the bytes of a file, by format.
 FORMATS: dict[str, Callable[[Sequence[Doc], SpanGetter, str], bytes]] = {
     "parquet": to_parquet,
     "jsonl": to_jsonl,
-    "spacy": to_docbin,
+    "spacy": lambda docs, *_: DocBin(docs=docs, store_user_data=True).to_bytes(),
 }
 
 

@@ -9,7 +9,6 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -113,13 +112,10 @@ def do_once(
     It runs here, or on one worker of Ray.
     """
     alone = None if ray is None else replace(ray, workers=1)
+    shards = [Shard(0, ())]
     do_files(
-        partial(_once, function), job, [Shard(0, ())], lambda shard: output, alone
+        lambda job: lambda shard: function(job), job, shards, lambda _: output, alone
     )
-
-
-def _once(function: Callable[[J], None], job: J) -> Worker:
-    return lambda shard: function(job)
 
 
 def cluster(ray: RaySettings | None) -> AbstractContextManager[None]:

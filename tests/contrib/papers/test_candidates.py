@@ -21,8 +21,7 @@ def nlp(tiny_bert):
     return build_tiny(tiny_bert)
 
 
-def test_neighbours_have_no_exemplars_of_their_document(nlp):
-    linker = find_linker(nlp)
+def test_neighbours_have_no_exemplars_of_their_document(nlp, linker):
     stages, store = linker.stages, linker.exemplars
     batch = stages.encode(stages.reader.read_docs(docs_of(nlp)))
     documents = ExemplarDocuments.of(stages.datastore)
@@ -42,13 +41,19 @@ def test_neighbours_have_no_exemplars_of_their_document(nlp):
         assert linker.kb.entities.ids_of(neighbours.exemplar_entities[row]).tolist() == owners
 
 
-def test_a_missing_gold_entity_takes_the_place_of_the_last_candidate():
-    table = TrainingCandidates(
+def table_of(gold, gold_scores):
+    """Three candidates of four mentions, of which the third has one."""
+    return TrainingCandidates(
         np.array([[5, 6, 7], [5, 6, 7], [5, -1, -1], [5, 6, 7]]),
         np.array([[3, 2, 1], [3, 2, 1], [3, -np.inf, -np.inf], [3, 2, 1]], dtype=np.float32),
-        np.array([[6, -1], [9, 8], [3, -1], [-1, -1]]),
-        np.array([[2, 0], [-4, -5], [-6, 0], [0, 0]], dtype=np.float32),
+        np.array(gold),
+        np.array(gold_scores, dtype=np.float32),
     )
+
+
+def test_a_missing_gold_entity_takes_the_place_of_the_last_candidate():
+    scores = [[2, 0], [-4, -5], [-6, 0], [0, 0]]
+    table = table_of([[6, -1], [9, 8], [3, -1], [-1, -1]], scores)
     rows, ready = table.with_gold()
     assert rows.tolist() == [0, 1, 2], "the last has no gold entity in the knowledge base"
     assert ready.candidates.tolist() == [[5, 6, 7], [5, 6, 9], [5, 3, -1]]
@@ -58,12 +63,7 @@ def test_a_missing_gold_entity_takes_the_place_of_the_last_candidate():
 
 
 def test_the_probability_of_gold_entities_is_that_of_a_softmax():
-    table = TrainingCandidates(
-        np.array([[5, 6, 7], [5, 6, 7], [5, -1, -1], [5, 6, 7]]),
-        np.array([[3, 2, 1], [3, 2, 1], [3, -np.inf, -np.inf], [3, 2, 1]], dtype=np.float32),
-        np.array([[6, 7], [9, -1], [5, -1], [5, -1]]),
-        np.zeros((4, 2), dtype=np.float32),
-    )
+    table = table_of([[6, 7], [9, -1], [5, -1], [5, -1]], np.zeros((4, 2)))
     odds = np.exp([1.5, 1.0, 0.5])
     expected = [odds[1:].sum() / odds.sum(), 0.0, 1.0, odds[0] / odds.sum()]
     np.testing.assert_allclose(table.gold_probability(0.5), expected)

@@ -95,24 +95,27 @@ def links(docs):
     return [[(span.kb_id_, span._.arbo.ids) for span in doc.ents] for doc in docs]
 
 
+def docs_of(nlp, texts=(*DEV, *TRAIN)):
+    return [annotated(nlp, text) for text in texts]
+
+
 def scores(docs):
     return [score for doc in docs for span in doc.ents for score in span._.arbo.scores]
 
 
-def docs_of(nlp, texts=(*DEV, *TRAIN)):
-    return [annotated(nlp, text) for text in texts]
+def assert_linked_alike(found, expected):
+    assert links(found) == links(expected)
+    assert scores(found) == scores(expected)
 
 
 def test_without_training_links_are_those_of_the_ranker_inside(tiny_bert):
     plain, with_section = build_tiny(tiny_bert), build_tiny(tiny_bert, reranker=SECTION)
     found, expected = (list(n.pipe(docs_of(n))) for n in (with_section, plain))
-    assert links(found) == links(expected)
-    assert scores(found) == scores(expected)
+    assert_linked_alike(found, expected)
     assert find_linker(with_section).reranker.to_bytes() == b""
 
 
-def test_scored_candidates_come_first_by_their_scores_and_the_others_keep_their_order(nlp):
-    linker = find_linker(nlp)
+def test_scored_candidates_come_first_by_their_scores_and_the_others_keep_their_order(nlp, linker):
     with retrieved(nlp, TRAIN) as given:
         scored = linker.reranker.score(*given)
     after, before = ranked(nlp, TRAIN)
@@ -262,7 +265,7 @@ def test_nan_is_an_error(tiny_bert):
     with raises("not finite"):
         find_linker(nlp).reranker.from_bytes(find_linker(nlp).reranker.to_bytes())
     curves = replace(Calibration(), exemplar=(np.nan, 0.0))
-    broken = replace(with_scorer(tiny_bert).get_pipe("arbo_linker").reranker, vector_curves=curves)
+    broken = replace(find_linker(with_scorer(tiny_bert)).reranker, vector_curves=curves)
     with raises("E401"):
         broken.from_bytes(broken.to_bytes())
 
@@ -295,12 +298,8 @@ def test_to_bytes_and_to_disk_and_back(request, kind, tmp_path):
     config = nlp.config
     nlp.to_disk(tmp_path / "model")
     again = spacy.load(tmp_path / "model")
-    found = list(again.pipe(docs_of(again)))
-    assert links(found) == links(expected)
-    assert scores(found) == scores(expected)
+    assert_linked_alike(list(again.pipe(docs_of(again))), expected)
     copy = spacy.util.load_model_from_config(config).from_bytes(nlp.to_bytes())
-    found = list(copy.pipe(docs_of(copy)))
-    assert links(found) == links(expected)
-    assert scores(found) == scores(expected)
+    assert_linked_alike(list(copy.pipe(docs_of(copy))), expected)
     reranker = find_linker(nlp).reranker
     assert find_linker(again).reranker.to_bytes() == reranker.to_bytes()

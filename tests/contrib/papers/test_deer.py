@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from spacy.vocab import Vocab
 from thinc.api import Adam, fix_random_seed
 
-from spacy_arbo_el import ArboKB, Entity, MentionRecord
+from spacy_arbo_el import ArboKB, Entity, MentionRecord, find_linker
 from spacy_arbo_el.contrib.papers.deer import (
     KEPT,
     KeptPairs,
@@ -141,7 +141,7 @@ def kept_by(linker):
 
 
 def test_training_goes_through_rounds_and_learns_scalars_of_both_losses(nlp):
-    linker, optimizer = nlp.get_pipe("arbo_linker"), Adam(0.001)
+    linker, optimizer = find_linker(nlp), Adam(0.001)
     numbers, pairs = [], [0]
     begin = learned_scalars(linker)
     for _ in range(8):
@@ -159,8 +159,7 @@ def test_training_goes_through_rounds_and_learns_scalars_of_both_losses(nlp):
     assert logistic[1] != begin[1][1]
 
 
-def test_rounds_continue_when_an_entity_is_added(nlp):
-    linker = nlp.get_pipe("arbo_linker")
+def test_rounds_continue_when_an_entity_is_added(nlp, linker):
     for _ in range(3):
         nlp.update(examples(nlp, TRAIN), sgd=Adam(0.001))
     (number, before), texts = kept_by(linker), linker.trainer._data.texts.texts
@@ -173,8 +172,7 @@ def test_rounds_continue_when_an_entity_is_added(nlp):
     assert [new_texts[i] for i in after[1]] == [texts[i] for i in before[1]]
 
 
-def test_state_of_training_has_the_rounds(nlp):
-    linker = nlp.get_pipe("arbo_linker")
+def test_state_of_training_has_the_rounds(nlp, linker):
     for _ in range(5):
         nlp.update(examples(nlp, TRAIN), sgd=Adam(0.001))
     state = linker.trainer.state()

@@ -11,7 +11,7 @@ from spacy_arbo_el import Calibration, TopK
 from spacy_arbo_el.base.calibration import probability
 from spacy_arbo_el.contrib.papers.exemplar_vote import ExemplarVote
 
-from ...ranking.examples import decide, neighbours_of, nothing
+from ...ranking.examples import decide, neighbours_of, nothing, top_k
 
 CALIBRATION = Calibration()
 
@@ -77,9 +77,9 @@ def test_vote_of_a_certain_exemplar_links_with_probability_one(temperature):
 
 def test_texts_vote_as_the_exemplars_do():
     """Two texts of entity 1 and one exemplar are nearer than two exemplars of entity 0."""
-    exemplars = TopK(np.array([[7, 8, 9]]), np.array([[0.8, 0.7, 0.2]], dtype=np.float32))
-    texts = TopK(np.array([[1, 2]]), np.array([[0.9, 0.1]], dtype=np.float32))
-    neighbours = neighbours_of(texts, exemplars, np.array([[1, 0, 0]]))
+    exemplars = top_k([[7, 8, 9]], [[0.8, 0.7, 0.2]])
+    texts = top_k([[1, 2]], [[0.9, 0.1]])
+    neighbours = neighbours_of(texts, exemplars, [[1, 0, 0]])
     without, three, four = (
         decide(ExemplarVote(count, texts=texts_vote), neighbours, CALIBRATION, -np.inf)
         for count, texts_vote in ((3, False), (3, True), (4, True))
@@ -92,9 +92,9 @@ def test_texts_vote_as_the_exemplars_do():
 
 def test_texts_and_exemplars_are_compared_by_their_log_odds():
     """The exemplar is more similar, the text more probably right."""
-    exemplars = TopK(np.array([[7]]), np.array([[0.8]], dtype=np.float32))
-    texts = TopK(np.array([[1]]), np.array([[0.7]], dtype=np.float32))
-    neighbours = neighbours_of(texts, exemplars, np.array([[0]]))
+    exemplars = top_k([[7]], [[0.8]])
+    texts = top_k([[1]], [[0.7]])
+    neighbours = neighbours_of(texts, exemplars, [[0]])
     for calibration, expected in ((CALIBRATION, 0), (Calibration(entity=(12.0, -4.0)), 1)):
         for count in (1, 2):
             found = decide(ExemplarVote(count, texts=True), neighbours, calibration, -np.inf)
@@ -103,7 +103,7 @@ def test_texts_and_exemplars_are_compared_by_their_log_odds():
 
 def test_only_the_nearest_exemplars_vote_where_more_are_neighbours():
     """With ``n_exemplar_entities``, further exemplars stand behind the nearest."""
-    exemplars = TopK(np.array([[3, 4, 5]]), np.array([[0.8, 0.7, 0.6]], dtype=np.float32))
-    neighbours = neighbours_of(nothing(1), exemplars, np.array([[0, 1, 1]]))
+    exemplars = top_k([[3, 4, 5]], [[0.8, 0.7, 0.6]])
+    neighbours = neighbours_of(nothing(1), exemplars, [[0, 1, 1]])
     assert decide(ExemplarVote(1), neighbours, CALIBRATION, -np.inf).entities.tolist() == [0]
     assert decide(ExemplarVote(3), neighbours, CALIBRATION, -np.inf).entities.tolist() == [1]

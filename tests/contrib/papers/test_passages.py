@@ -5,7 +5,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from spacy_arbo_el import SpanInputs
 from spacy_arbo_el.contrib.papers.passages import build_document_encoder, document_passages
 from spacy_arbo_el.encoders.dual import DualEncoder, build_dual_encoder
 from spacy_arbo_el.encoders.pooling import ClsPooling, SpanMeanPooling
@@ -140,7 +139,7 @@ def test_gradients_of_all_mentions_go_through_their_passage_once(encoder):
     inputs = encoder.read_mentions([text], np.zeros(3, dtype=np.int64), offsets)
     weights = tower.shims[0]._model.get_input_embeddings().weight
 
-    def gradient(spans: SpanInputs, rows):
+    def gradient(spans, rows):
         tower.shims[0]._model.zero_grad()
         vectors, backprop = tower.begin_update(spans)
         backprop(np.ones_like(vectors)[rows])

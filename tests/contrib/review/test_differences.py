@@ -11,7 +11,7 @@ from spacy_arbo_el.corpora.docbin import write_docbin
 
 from ... import commands
 from ...linker.conftest import build
-from ...linker.world import DEV, ENTITIES, annotated, docs_of, without_links
+from ...linker.world import DEV, ENTITIES, docs_of, unlinked_doc
 
 
 def kb_of(*ids):
@@ -57,7 +57,7 @@ def night(tmp_path_factory):
     save_pipeline(nlp, place / "new")
     linker.kb.to_disk(place / "kb_new")
     texts = [*DEV, "We saw a [zorblat|x] here.", "Some [quicksilver|metal] ran."]
-    docs = [without_links(annotated(nlp, text)) for text in texts]
+    docs = [unlinked_doc(nlp, text) for text in texts]
     for number, doc in enumerate(docs):
         doc.user_data["doc_id"] = f"doc{number}"
     write_docbin(docs, place / "docs.spacy")

@@ -109,9 +109,8 @@ def test_a_query_has_the_same_result_in_every_batch(seed, n, k, similarity):
     assert (some.valid.sum(axis=1) == min(k, int(allowed.sum()))).all()
 
 
-def test_of_forty_equal_rows_the_first_are_taken():
+def test_of_forty_equal_rows_the_first_are_taken(rng):
     """Forty entities of one name: which of them were candidates depended on the batch."""
-    rng = np.random.default_rng(0)
     vectors = rng.standard_normal((500, 384)).astype(np.float32)
     vectors[100:140] = vectors[100]
     similarity = Cosine()

@@ -117,7 +117,8 @@ class CrossEncoder:
         scores = np.full(first.shape, np.nan, dtype=np.float32)
         if valid.any():
             assert self.scorer is not None
-            self._warn_of_other_retriever(context)
+            if self.scorer.retriever != context.datastore.encoder.fingerprint:
+                warn_once(PaperMessages.W870)
             pairs = self.pairs(batch, np.where(valid, first, -1), context)
             scores[valid] = self.scorer(pairs, context.cache)
             if self.vector_curves is not None:
@@ -153,11 +154,6 @@ class CrossEncoder:
         return make_pairs(
             batch.inputs, entity_parts, rows, part_of, tokenizer.specials, self.window
         )
-
-    def _warn_of_other_retriever(self, context: RankingContext) -> None:
-        assert self.scorer is not None
-        if self.scorer.retriever != context.datastore.encoder.fingerprint:
-            warn_once(PaperMessages.W870)
 
     def _logits(self, scored: Scored, context: RankingContext) -> np.ndarray:
         """(m, k) float32, the log-odds of the scored candidates, NaN for others."""

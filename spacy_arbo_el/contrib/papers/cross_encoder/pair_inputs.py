@@ -112,8 +112,10 @@ def make_pairs(
     """
     n_mention = len(mentions.ids)
     flat = np.concatenate([mentions.ids, entity_parts.ids, specials])
-    cls, sep, start, end, title = _special_segments(
-        len(flat) - len(specials), len(mention_of)
+    # A segment of each special token, at the end of what is cut.
+    ones = np.ones(len(mention_of), dtype=np.int64)
+    cls, sep, start, end, title = (
+        (place * ones, ones) for place in range(len(flat) - len(specials), len(flat))
     )
     before, head, tail, behind = _mention_segments(mentions, mention_of, window - 4)
     first_part = [cls, before, start, head, tail, end, behind, sep]
@@ -128,12 +130,6 @@ def make_pairs(
     first = np.sum([lengths for _, lengths in first_part], axis=0)
     last = first + description - name
     return SpanInputs.one_span_each(ids, offsets, first, last, last)
-
-
-def _special_segments(first: int, count: int) -> list[Segment]:
-    """A segment of each special token. first: Where they start. count: The number of pairs."""
-    ones = np.ones(count, dtype=np.int64)
-    return [(np.full(count, first + i), ones) for i in range(5)]
 
 
 def _mention_segments(

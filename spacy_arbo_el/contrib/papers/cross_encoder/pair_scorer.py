@@ -123,11 +123,9 @@ class PairScorer:
         """Score pairs (p,); return scores and their backprop."""
         ops: Any = self.model.ops
         scores, backprop = self.model.begin_update(pairs)
-
-        def backprop_scores(gradient: np.ndarray) -> None:
-            backprop(ops.asarray2f(gradient[:, None]))
-
-        return ops.to_numpy(scores)[:, 0], backprop_scores
+        return ops.to_numpy(scores)[:, 0], lambda gradient: backprop(
+            ops.asarray2f(gradient[:, None])
+        )
 
     def to_bytes(self) -> bytes:
         shim = shim_of(self.tower)

@@ -207,27 +207,19 @@ def averages(field: Field, rows: int) -> tuple[csr_matrix, csr_matrix]:
     """
     n = len(field.offsets) - 1
     owner = np.repeat(np.arange(n), np.diff(field.offsets))
-    ids = field.ids.astype(np.int64)
+    ids = field.ids.astype(np.uint64)
     is_token = ids != BREAK
-    unigrams = _average(owner[is_token], unigram_rows(ids[is_token], rows), n, rows)
     pair = (owner[:-1] == owner[1:]) & is_token[:-1] & is_token[1:]
-    bigrams = bigram_rows(ids[:-1][pair], ids[1:][pair], rows)
-    return unigrams, _average(owner[:-1][pair], bigrams, n, rows)
+    bigrams = mix(ids[:-1][pair] + np.uint64(BIGRAM)) + ids[1:][pair]
+    return (
+        _average(owner[is_token], ids[is_token], n, rows),
+        _average(owner[:-1][pair], bigrams, n, rows),
+    )
 
 
-def unigram_rows(ids: np.ndarray, rows: int) -> np.ndarray:
-    """Table row of each token: (n,) int64."""
-    return (mix(ids.astype(np.uint64)) % np.uint64(rows)).astype(np.int64)
-
-
-def bigram_rows(first: np.ndarray, second: np.ndarray, rows: int) -> np.ndarray:
-    """Table row of each pair of tokens: (n,) int64."""
-    pair = mix(first.astype(np.uint64) + np.uint64(BIGRAM)) + second.astype(np.uint64)
-    return (mix(pair) % np.uint64(rows)).astype(np.int64)
-
-
-def _average(owner: np.ndarray, rows: np.ndarray, n: int, n_rows: int) -> csr_matrix:
-    """A matrix that averages some rows for each owner; owners ascend."""
+def _average(owner: np.ndarray, ids: np.ndarray, n: int, n_rows: int) -> csr_matrix:
+    """A matrix that averages the rows of n-grams for each owner; owners ascend."""
+    rows = (mix(ids) % np.uint64(n_rows)).astype(np.int64)
     counts = np.bincount(owner, minlength=n)
     weights = (1.0 / np.maximum(counts, 1)).astype(np.float32)[owner]
     return csr_matrix((weights, rows, offsets_of(counts)), shape=(n, n_rows))

@@ -61,22 +61,18 @@ class Pages:
         self.windows = windows
         folder = FileSystemLoader(HERE / "templates")
         self.env = Environment(loader=folder, autoescape=True, trim_blocks=True)
-        globals_of_review = {
-            "review": review,
-            "kb": review.linker.kb,
-            "links": links,
-            "near_now": self._near,
-        }
-        made = {"hidden": self._hidden, "why": self._why}
-        named = {"cluster": lambda i: review.new[i or ""], "url": self._url}
-        functions = {
-            "explained": partial(part, "explanation"),
-            "version_of": version_of,
-        }
         self.env.globals.update(
-            **globals_of_review, **made, **named, **functions, counted=counted
-        )
-        self.env.globals.update(
+            review=review,
+            kb=review.linker.kb,
+            links=links,
+            near_now=self._near,
+            hidden=self._hidden,
+            why=self._why,
+            cluster=lambda i: review.new[i or ""],
+            url=self._url,
+            explained=partial(part, "explanation"),
+            version_of=version_of,
+            counted=counted,
             choices=CHOICES,
             Filters=Filters,
             sure_of=sure_of,
@@ -114,16 +110,16 @@ class Pages:
         Each with why no mention was linked to it.
         """
         threshold = self.review.new.threshold
-        rows = []
-        for nearest_entity in self.review.near.of(entity):
-            links = nearest_entity.probability >= threshold
-            reason = (
+        below = f"below the threshold of {threshold:g}"
+        return [
+            (
+                nearest,
                 "would be linked by now"
-                if links
-                else f"below the threshold of {threshold:g}"
+                if nearest.probability >= threshold
+                else below,
             )
-            rows.append((nearest_entity, reason))
-        return rows
+            for nearest in self.review.near.of(entity)
+        ]
 
     def _why(self, entity: Any, kb_id: str) -> Markup:
         member = entity.members[entity.medoid]
@@ -149,18 +145,18 @@ class Pages:
             **filters.query(),
             **({"next": query["next"]} if query.get("next") else {}),
         }
-        values_of_page = {
+        values = {
             "query": query,
             "filters": filters,
             "back": back,
             "root": root,
             "window": window,
+            "path": request.url.path.removeprefix(root),
+            "reconciliation": address(self.rules),
+            **values,
         }
-        values_of_page["path"] = request.url.path.removeprefix(root)
-        values_of_page["reconciliation"] = address(self.rules)
-        template = self.env.get_template(f"{name}.html")
         with self.review.alone:
-            page = template.render({**values_of_page, **values})
+            page = self.env.get_template(f"{name}.html").render(values)
         return HTMLResponse(page, status)
 
     def fail(self, request: Request, error: Exception) -> Response:

@@ -265,9 +265,6 @@ def _of_cell(
         lowered = row.probability * (1 + row.support) / (1 + most)
         return 1.0 if row.entity is named else min(lowered, row.probability)
 
-    def is_equal(row: _CellCandidate) -> bool:
-        return {row.entity.id, rows[0].entity.id} <= set(undecided)
-
     rows.sort(key=lambda row: (row.entity is not named, -score(row)))
     rivals = [
         row
@@ -275,7 +272,10 @@ def _of_cell(
         if score(row) >= score(rows[0])
         or (
             row.support >= rows[0].support
-            and (row.features["exact_name"] or is_equal(row))
+            and (
+                row.features["exact_name"]
+                or {row.entity.id, rows[0].entity.id} <= set(undecided)
+            )
         )
     ]
     links = bool(rows) and rows[0].probability >= threshold and not rivals

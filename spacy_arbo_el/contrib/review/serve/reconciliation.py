@@ -25,6 +25,7 @@ from ....base.display import counted
 from ....kb.entity import Entity
 from ..errors import ReviewMessages
 from .cells import DESCRIPTION, FREQUENCY, NAME, TYPE, Query, values_of
+from .schema import Json
 from .security import RECONCILE, Rules
 from .service import Service
 
@@ -70,7 +71,7 @@ class Extension(BaseModel):
     properties: list[AskedProperty]
 
 
-_QUERIES = TypeAdapter(dict[str, Any])
+_QUERIES = TypeAdapter(Json)
 _EXTENSION = TypeAdapter(Extension)
 
 
@@ -124,9 +125,7 @@ class Reconciliation:
             routes=[*endpoints, *routes, static], exception_handlers=failures
         )
 
-    async def __call__(
-        self, scope: dict[str, Any], receive: Callable, send: Callable
-    ) -> None:
+    async def __call__(self, scope: Json, receive: Callable, send: Callable) -> None:
         async def with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(HEADERS)
@@ -166,7 +165,7 @@ class Reconciliation:
             raise refused("queries", "It is missing")
         return JSONResponse(await run_in_threadpool(self.manifest, request))
 
-    def reconcile(self, text: str) -> dict[str, Any]:
+    def reconcile(self, text: str) -> Json:
         """The candidates of a batch of cells. One that can't be linked has none.
 
         One that is no cell has none either, unless no other one is right: its error says why.
@@ -193,7 +192,7 @@ class Reconciliation:
             raise refused("queries", problem, 503) from None
         return {name: {"result": candidates_of.get(name, [])} for name in queries}
 
-    def extend(self, text: str) -> dict[str, Any]:
+    def extend(self, text: str) -> Json:
         """Values of properties of entities."""
         extension = read(_EXTENSION, "extend", text)
         kb = self.linker.kb
@@ -215,7 +214,7 @@ class Reconciliation:
             "rows": rows,
         }
 
-    def manifest(self, request: Request) -> dict[str, Any]:
+    def manifest(self, request: Request) -> Json:
         """Describe the service's offers and addresses."""
         origin = str(self.rules.origin_of(request))
         service_address = {"service_url": origin + self.path}
@@ -255,7 +254,7 @@ class Reconciliation:
         suggestions = self._suggestions(kind, prefix, start + SUGGESTED)
         return JSONResponse({"result": suggestions[start : start + SUGGESTED]})
 
-    def _suggestions(self, kind: str, prefix: str, count: int) -> list[dict[str, Any]]:
+    def _suggestions(self, kind: str, prefix: str, count: int) -> list[Json]:
         if kind == "entity":
             return [
                 {
@@ -349,7 +348,7 @@ class Reconciliation:
         return self.linker.datastore.derived("reconciliation_properties", build)
 
 
-def _value(value: Any) -> dict[str, Any]:
+def _value(value: Any) -> Json:
     """A value as a cell: a text, or a number."""
     if (
         isinstance(value, bool)

@@ -22,6 +22,10 @@ MENTIONS = 2000
 CHARACTERS = 500_000
 
 
+# An object of JSON.
+Json = dict[str, Any]
+
+
 class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 

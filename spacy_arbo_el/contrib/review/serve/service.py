@@ -36,6 +36,7 @@ from . import schema
 from .batching import SharedCall
 from .cells import candidates
 from .metrics import MEDIA_TYPE, Counts, Metrics
+from .schema import Json
 from .security import Gate, Rules, Windows, refusal
 
 
@@ -48,7 +49,7 @@ class Edits:
     merge: Makes an entity another one, by their ids.
     """
 
-    upsert: Callable[[list[dict[str, Any]]], Any]
+    upsert: Callable[[list[Json]], Any]
     remove: Callable[[list[str]], Any]
     merge: Callable[[str, str], Any]
 
@@ -82,7 +83,7 @@ class Service:
         self.counts = Counts()
         # One thread encodes, for all that are asked: torch starts more for each that calls it.
         thread = ThreadPoolExecutor(1, "batches")
-        self.documents: SharedCall[list[dict[str, Any]]] = SharedCall(
+        self.documents: SharedCall[list[Json]] = SharedCall(
             self._zoned(self._linked),
             thread,
             weigh=_weight,
@@ -90,12 +91,12 @@ class Service:
             state=self._revision,
         )
         linked = self._zoned(partial(candidates, self.linker))
-        self.cells: SharedCall[list[dict[str, Any]]] = SharedCall(
+        self.cells: SharedCall[list[Json]] = SharedCall(
             linked, thread, patience=patience, state=self._revision
         )
         self.texts: SharedCall[Any] = SharedCall(self._encoded, thread)
 
-    def link(self, body: schema.LinkRequest) -> dict[str, Any]:
+    def link(self, body: schema.LinkRequest) -> Json:
         """The links of documents, in order."""
         answers = self.documents(
             [(document, body.candidates) for document in body.documents]
@@ -104,7 +105,7 @@ class Service:
         self.counts.add_mentions(len(kb_ids) - kb_ids.count(NIL), kb_ids.count(NIL))
         return {"documents": [{"mentions": answer} for answer in answers]}
 
-    def entities(self, body: schema.EntityRequest) -> dict[str, Any]:
+    def entities(self, body: schema.EntityRequest) -> Json:
         """Add entities while others link. All or none are added."""
         edits = self._allowed()
         entities = [entity.model_dump(exclude_unset=True) for entity in body.entities]
@@ -128,12 +129,12 @@ class Service:
                 missing, np.stack(self.texts([new[key] for key in missing.tolist()]))
             )
 
-    def remove(self, body: schema.RemovalRequest) -> dict[str, Any]:
+    def remove(self, body: schema.RemovalRequest) -> Json:
         """Remove entities. All or none are removed."""
         self._allowed().remove(body.ids)
         return self._state()
 
-    def merge(self, body: schema.MergeRequest) -> dict[str, Any]:
+    def merge(self, body: schema.MergeRequest) -> Json:
         """Merge an entity into another."""
         edits = self._allowed()
         if body.id == body.into:
@@ -146,7 +147,7 @@ class Service:
             raise HTTPException(403, "This server is read-only.")
         return self.edits
 
-    def _state(self) -> dict[str, Any]:
+    def _state(self) -> Json:
         return {"entities": len(self.linker.kb)}
 
     def _revision(self) -> Revision:
@@ -172,7 +173,7 @@ class Service:
 
         return run
 
-    def _linked(self, items: Sequence[_Item]) -> list[list[dict[str, Any]]]:
+    def _linked(self, items: Sequence[_Item]) -> list[list[Json]]:
         """The mentions of documents. Where some are given, only linkers see the document."""
         docs = [self._doc(document) for document, _ in items]
         are_given = [document.mentions is not None for document, _ in items]
@@ -397,9 +398,7 @@ def _span(doc: Doc, mention: schema.Mention, in_tokens: bool) -> Span:
     return cast(Span, span)  # there is one wherever start and end are within the text
 
 
-def _mention(
-    span: Span, link: Link, n_candidates: int, in_tokens: bool
-) -> dict[str, Any]:
+def _mention(span: Span, link: Link, n_candidates: int, in_tokens: bool) -> Json:
     start, end = (
         (span.start, span.end) if in_tokens else (span.start_char, span.end_char)
     )

@@ -14,7 +14,7 @@ MASK = (1 << 64) - 1
 Token = tuple[int, int]
 
 
-def kind(character: str) -> str:
+def kind(character):
     code = ord(character)
     category = unicodedata.category(character)[0]
     if code >= 0x20000 or category in "PS":
@@ -24,7 +24,7 @@ def kind(character: str) -> str:
     return "single" if any(a <= code < b for a, b in _WITHOUT_SPACES) else "word"
 
 
-def tokens_of(text: str, cuts=()) -> list[Token]:
+def tokens_of(text, cuts=()):
     """First character and end of each token."""
     tokens: list[Token] = []
     for place, character in enumerate(text):
@@ -44,7 +44,7 @@ def tokens_of(text: str, cuts=()) -> list[Token]:
     return tokens
 
 
-def mix(value: int) -> int:
+def mix(value):
     value ^= value >> 33
     value = value * 0xFF51AFD7ED558CCD & MASK
     value ^= value >> 33
@@ -52,19 +52,19 @@ def mix(value: int) -> int:
     return value ^ (value >> 33)
 
 
-def lower(character: str) -> str:
+def lower(character):
     low = character.lower()
     return low if len(low) == 1 and ord(character) < 0x20000 else character
 
 
-def word(text: str) -> int:
+def word(text):
     polynomial = sum(pow(BASE, i, 1 << 64) * (ord(lower(c)) + 1) for i, c in enumerate(text))
     return FIRST_WORD + (mix(mix(polynomial & MASK)) >> (64 - HASH_BITS))
 
 
-def unigram_row(number: int, rows: int) -> int:
+def unigram_row(number, rows):
     return mix(number) % rows
 
 
-def bigram_row(left: int, right: int, rows: int) -> int:
+def bigram_row(left, right, rows):
     return mix((mix(left + BIGRAM & MASK) + right) & MASK) % rows

@@ -27,7 +27,7 @@ def words(text):
     return [oracle.word(text[a:b]) for a, b in oracle.tokens_of(text)]
 
 
-def passage(inputs: SpanInputs, span: int):
+def passage(inputs, span):
     """Left context, span and right context as lists of numbers."""
     start = inputs.offsets[inputs.passage[span]]
     ids = inputs.ids[start : inputs.offsets[inputs.passage[span] + 1]].tolist()
@@ -73,12 +73,14 @@ def test_passage_is_the_sentence_and_at_least_the_tokens_near_the_mention():
     text = "Nothing here. He has a bad flu in winter. The rest."
     start = text.index("flu")
     place = np.array([[start, start + 3]])
-    read = NgramReader(near=1, window=9).read_mentions(None, [text], np.zeros(1, int), place)
-    assert passage(read, 0) == (words("He has a bad"), words("flu"), words("in winter."))
-    read = NgramReader(near=6, window=9).read_mentions(None, [text], np.zeros(1, int), place)
-    assert passage(read, 0)[0] == words("here. He has a bad")
-    read = NgramReader(near=1, window=2).read_mentions(None, [text], np.zeros(1, int), place)
-    assert passage(read, 0) == (words("a bad"), words("flu"), words("in winter"))
+
+    def read(*settings):
+        inputs = NgramReader(*settings).read_mentions(None, [text], np.zeros(1, int), place)
+        return passage(inputs, 0)
+
+    assert read(1, 9) == (words("He has a bad"), words("flu"), words("in winter."))
+    assert read(6, 9)[0] == words("here. He has a bad")
+    assert read(1, 2) == (words("a bad"), words("flu"), words("in winter"))
 
 
 @given(st.lists(st.tuples(st.text(CHARACTERS, max_size=9), st.text(CHARACTERS, max_size=9))))

@@ -17,13 +17,13 @@ ENTITIES = [
 ]
 
 
-def ngram_encoder(**settings) -> DualEncoder:
+def ngram_encoder(**settings):
     model = build_ngram_encoder(**{**SMALL, **settings})
     model.initialize()
     return DualEncoder(model)
 
 
-def inputs_of(encoder: DualEncoder) -> dict:
+def inputs_of(encoder):
     """What each tower reads."""
     return {
         "mention": encoder.read_mentions(TEXTS, TEXT_OF, OFFSETS),

@@ -26,6 +26,11 @@ LOCKED = Errors.E050(path="model")
 CODE = str(Path(numpy_tower.__file__))
 
 
+def entries_in(model):
+    """How many entries of the journal a saved pipeline has."""
+    return json.loads((model / "meta.json").read_text())["review"]["entries"]
+
+
 class Browsed:
     """A server of a pipeline, and a browser that has opened the printed address."""
 
@@ -65,7 +70,7 @@ def test_a_kill_loses_nothing_and_a_stop_saves(model):
     output, code = served.stop(signal.SIGTERM)
     assert "saved with all decisions" in output
     assert code == 0
-    assert json.loads((model / "meta.json").read_text())["review"]["entries"] == 3
+    assert entries_in(model) == 3
     served = Browsed(model)
     assert "3 new entities" in served.page
     assert served.client.get(served.reconcile).json()["name"] == "model"
@@ -82,7 +87,7 @@ def test_the_button_saves_and_the_server_keeps_the_pipeline(model):
     saved = served.post("/save")
     assert saved.status_code == 200
     assert "Everything is in the saved pipeline" in saved.text
-    assert json.loads((model / "meta.json").read_text())["review"]["entries"] == 1
+    assert entries_in(model) == 1
     # The pipeline is still the server's, with its knowledge base, and can be saved again.
     for locked in (model, model / "arbo_linker" / "kb"):
         with pytest.raises(ValueError), locked_folder(locked, LOCKED):
@@ -90,7 +95,7 @@ def test_the_button_saves_and_the_server_keeps_the_pipeline(model):
     served.decide("reject", id=second)
     assert "Everything" in served.post("/save").text
     assert served.stop(signal.SIGTERM)[1] == 0
-    assert json.loads((model / "meta.json").read_text())["review"]["entries"] == 2
+    assert entries_in(model) == 2
     with locked_folder(model / "arbo_linker" / "kb", LOCKED), locked_folder(model, LOCKED):
         pass
 

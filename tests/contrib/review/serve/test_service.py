@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.testclient import TestClient
 
+from spacy_arbo_el import find_linker
 from spacy_arbo_el.contrib.review.serve import batching, schema, security
 from spacy_arbo_el.contrib.review.serve.batching import SharedCall
 from spacy_arbo_el.contrib.review.serve.security import Rules
@@ -97,7 +98,7 @@ def test_mentions_that_overlap_are_linked(client):
 
 
 def test_the_texts_of_a_request_are_linked_in_one_batch(client, nlp, monkeypatch):
-    sizes, linker = [], nlp.get_pipe("arbo_linker")
+    sizes, linker = [], find_linker(nlp)
     predict = linker.predict
 
     def counted(docs):
@@ -192,7 +193,7 @@ def test_it_says_that_it_has_failed_and_keeps_details_in_its_log(monkeypatch, ca
     def fail(*_):
         raise ValueError("secret details")
 
-    monkeypatch.setattr(nlp.get_pipe("arbo_linker"), "pipe", fail)
+    monkeypatch.setattr(find_linker(nlp), "pipe", fail)
     answer = client.post("/link", json={"documents": [PROBE]})
     assert answer.status_code == 500
     assert "secret" not in answer.text
@@ -248,7 +249,7 @@ def test_a_large_request_lets_others_through_and_is_given_up_in_time(monkeypatch
         with pytest.raises(TimeoutError):
             large.result(PATIENCE)
     assert sizes[:5] == [1, 2, 1, 1, 1], "given up after five calls"
-    assert sum(sizes) == 6, "given up after five calls"
+    assert sum(sizes) == 6
     assert batcher([2]) == [2]
 
 
@@ -270,7 +271,7 @@ def test_a_large_request_is_answered_from_one_state():
 
 def test_all_documents_of_a_call_are_linked_with_one_state(monkeypatch):
     nlp = build()
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     client = client_of(nlp)
     predict = linker.predict
     edit = threading.Thread(target=linker.kb.remove, args=(["planet", "metal"],))
@@ -295,7 +296,7 @@ def test_edits_between_the_calls_of_a_request_are_noticed(route):
     nlp = build()
     service = create_service(nlp, Rules(token="secret")).state.service
     call = service.documents if route == "link" else service.cells
-    linker = nlp.get_pipe("arbo_linker")
+    linker = find_linker(nlp)
     doc = nlp("Mercury is near.")
     span = doc[:1]
     states = {call.state()}
@@ -506,7 +507,7 @@ def test_memory_stays_level_under_a_stream_of_new_words(start):
 def test_the_old_state_answers_while_new_entities_are_encoded(monkeypatch):
     nlp = build()
     client = client_of(nlp)
-    encoder, asked, entered = nlp.get_pipe("arbo_linker").encoder, [], threading.Event()
+    encoder, asked, entered = find_linker(nlp).encoder, [], threading.Event()
     slow, gate = type(encoder).encode_texts, threading.Event()
 
     def encode(self, inputs):
@@ -520,7 +521,7 @@ def test_the_old_state_answers_while_new_entities_are_encoded(monkeypatch):
         monkeypatch.setattr(type(encoder), "encode_texts", encode)
         added = pool.submit(client.post, "/entities", json={"entities": entities})
         wait_for(entered, "the encoding of new entities")
-        assert len(nlp.get_pipe("arbo_linker").kb) == 8
+        assert len(find_linker(nlp).kb) == 8
         gate.set()
         assert added.result().json() == {"entities": 11}
     before = len(asked)

@@ -13,7 +13,7 @@ from spacy_arbo_el.contrib.review.serve.app import create_app
 from spacy_arbo_el.contrib.review.serve.security import Rules
 
 from ....linker.conftest import build
-from ....linker.world import annotated, without_links
+from ....linker.world import unlinked_doc
 from ....threads import wait_until
 
 SCRIPT = "<script>document.title='owned'</script>"
@@ -40,7 +40,7 @@ def pipeline():
 
 
 def documents(nlp, texts=TEXTS):
-    docs = [without_links(annotated(nlp, text)) for text in texts]
+    docs = [unlinked_doc(nlp, text) for text in texts]
     for number, doc in enumerate(docs):
         doc.user_data["doc_id"] = f"doc{number}"
     return docs
