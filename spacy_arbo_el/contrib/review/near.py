@@ -129,10 +129,11 @@ class Near:
             self.nlp.vocab.strings.add(record.label) for record in mentions.records
         ]
         count = len(mentions)
-        arrays = (
+        return MentionBatch(
+            list(mentions.records),
+            mentions.inputs,
             np.arange(count),
             np.array(labels, dtype=np.uint64),
             count,
             mentions.vectors,
         )
-        return MentionBatch(list(mentions.records), mentions.inputs, *arrays)

@@ -56,17 +56,19 @@ class QueueRow:
         labels = [record.label for record in entity.members]
         label = max(dict.fromkeys(labels), key=labels.count)
         best = entity.nearest[0] if entity.nearest else NearestEntity("", "", 0.0)
-        values = (
+        return cls(
             entity.id,
             entity.name,
             label,
             len(labels),
             entity.cohesion,
             best.title,
+            first,
+            round(doubt / 3, 4),
+            best.kb_id,
+            version_of(entity),
+            is_listed=not types or label in types,
         )
-        is_listed = not types or label in types
-        version = version_of(entity)
-        return cls(*values, first, round(doubt / 3, 4), best.kb_id, version, is_listed)
 
 
 def version_of(entity: NewEntity | Entity) -> str:

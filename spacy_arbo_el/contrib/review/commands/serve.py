@@ -2,8 +2,7 @@
 
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +89,8 @@ def serve_command(
     with user_errors(), ExitStack() as stack:
         check_needs({"--kb": kb is not None and not read_only}, "--read-only", READS)
         _check(model, token)
+        from ....pipelines import changing_pipeline
+        from ..decisions.journal import adopt as adopt_journal
         from ..review import Review
         from ..serve.app import create_app
         from ..serve.running import listening
@@ -99,10 +100,12 @@ def serve_command(
         rules = Rules(host, bound.getsockname()[1], token or new_token(), url)
         save = None
         if not read_only:
-            owner = stack.enter_context(_owned(model, adopt))
+            owner = stack.enter_context(changing_pipeline(model))
             save = owner.save
             # What is served is what is locked, wherever a link leads by now.
             model = owner.path
+            if adopt:
+                adopt_journal(model)
         review = Review(open_model(model), model, read_only=read_only, save=save)
         if kb is not None:
             review.linker.set_kb(kb)
@@ -153,17 +156,6 @@ def _check(model: Path, token: str) -> None:
     check_exists(model / "meta.json", "Give the folder of a pipeline.")
 
 
-@contextmanager
-def _owned(model: Path, adopt: bool) -> Iterator[Any]:
-    from ....pipelines import changing_pipeline
-    from ..decisions.journal import adopt as adopt_journal
-
-    with changing_pipeline(model) as owner:
-        if adopt:
-            adopt_journal(owner.path)
-        yield owner
-
-
 def _links(review: Any, texts: Path | None) -> Any | None:
     from ..links import LinkReview
 
@@ -176,19 +168,6 @@ def _links(review: Any, texts: Path | None) -> Any | None:
 
 def _say(review: Any, rules: Any, token: str) -> None:
     from ..serve.reconciliation import address
-
-    _warn_of_others(rules)
-    msg.good(f"{len(review.queue.rows)} new entities to review. Open this address:")
-    # A given token, and all that is derived from it, is not for the log of a container.
-    print(
-        f"{rules.origins[0]}/?token={'$ARBO_TOKEN' if token else rules.token}",
-        flush=True,
-    )
-    tables = "the page History has the address" if token else address(rules)
-    print(f"For OpenRefine: {tables}", flush=True)
-
-
-def _warn_of_others(rules: "Rules") -> None:
     from ..serve.security import LOOPBACK
 
     if rules.host not in (*LOOPBACK, "::1"):
@@ -197,3 +176,11 @@ def _warn_of_others(rules: "Rules") -> None:
             "others can read all of it: it speaks HTTP. Put a proxy with TLS before it, see "
             "SECURITY.md."
         )
+    msg.good(f"{len(review.queue.rows)} new entities to review. Open this address:")
+    # A given token, and all that is derived from it, is not for the log of a container.
+    print(
+        f"{rules.origins[0]}/?token={'$ARBO_TOKEN' if token else rules.token}",
+        flush=True,
+    )
+    tables = "the page History has the address" if token else address(rules)
+    print(f"For OpenRefine: {tables}", flush=True)
