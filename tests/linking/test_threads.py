@@ -261,15 +261,15 @@ def read(nlp, folder, calls, pipe):
     find_linker(nlp).set_kb(folder)
     answers = []
 
-    def has_read():
-        nonlocal calls
-        calls -= 1
+    def has_read_both():
         answer = links(nlp)
         if answer not in answers:
             answers.append(answer)
-        return calls <= 0 and len(answers) > 1
+        return len(answers) > 1
 
-    wait_until(has_read, "an answer from each of the two states")
+    for _ in range(calls):
+        has_read_both()
+    wait_until(has_read_both, "an answer from each of the two states")
     os.write(pipe, json.dumps(answers).encode())
 
 
