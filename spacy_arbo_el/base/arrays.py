@@ -277,7 +277,9 @@ def concat_tables(tables: Sequence[np.ndarray], missing: float) -> np.ndarray:
 def concat_or_none(arrays: Sequence[np.ndarray | None]) -> np.ndarray | None:
     """Arrays one after the other. None where any of them is None."""
     present = [array for array in arrays if array is not None]
-    return np.concatenate(present) if present and len(present) == len(arrays) else None
+    if present and len(present) == len(arrays):
+        return np.concatenate(present)
+    return None
 
 
 def mix(values: np.ndarray) -> np.ndarray:

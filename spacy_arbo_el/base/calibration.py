@@ -97,7 +97,9 @@ def log_odds(p: float) -> float:
     """Convert probabilities to log-odds, infinite at the ends."""
     if p <= 0.0:
         return -np.inf
-    return np.inf if p >= 1.0 else float(np.log(p / (1.0 - p)))
+    if p >= 1.0:
+        return np.inf
+    return float(np.log(p / (1.0 - p)))
 
 
 def similarity_at(p: float, curve: Curve) -> float:
@@ -128,7 +130,9 @@ def fit_logistic(similarity: np.ndarray, correct: np.ndarray) -> Curve | None:
         ((similarity - centre) / spread)[:, None], correct
     )
     slope = float(model.coef_[0, 0]) / spread
-    return (slope, float(model.intercept_[0]) - slope * centre) if slope > 0 else None
+    if slope > 0:
+        return (slope, float(model.intercept_[0]) - slope * centre)
+    return None
 
 
 def fit_offset(

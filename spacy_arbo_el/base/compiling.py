@@ -73,6 +73,8 @@ def numba_jit(*, interpret: bool = True, **options: Any) -> Callable[[F], F]:
             if "cannot cache" not in str(error):
                 raise
             compiled = numba.njit(nogil=True, **options)(function)
-        return Compiled(compiled) if interpret else compiled
+        if interpret:
+            return Compiled(compiled)
+        return compiled
 
     return decorate

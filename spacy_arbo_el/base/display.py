@@ -11,13 +11,17 @@ def one_line(text: str) -> str:
 def shortened(text: str, length: int = SHOWN_CHARACTERS) -> str:
     """Shorten a text to one line of at most ``length``."""
     line = one_line(text)
-    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+    if len(line) <= length:
+        return line
+    return line[: length - 1].rstrip() + "…"
 
 
 def shown_probability(probability: float) -> str:
     """Format a probability in two digits. More are used where it would look like 0 or 1."""
     is_plain = 0.005 <= probability < 0.995 or probability in (0.0, 1.0)
-    return f"{probability:.2f}" if is_plain else f"{probability:.4f}"
+    if is_plain:
+        return f"{probability:.2f}"
+    return f"{probability:.4f}"
 
 
 def counted(count: int, singular: str, plural: str = "") -> str:

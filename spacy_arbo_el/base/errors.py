@@ -48,7 +48,9 @@ class ArboError(ValueError):
 
 def code_of(error: BaseException) -> str:
     """The code of an error with one of our messages, whatever its class; "" for others."""
-    return getattr(error.args[0], "code", "") if error.args else ""
+    if error.args:
+        return getattr(error.args[0], "code", "")
+    return ""
 
 
 class Errors:

@@ -73,9 +73,9 @@ def _visible(character: str) -> str:
         unicodedata.category(character) in ("Cc", "Cs")
         or ord(character) in _DIRECTIONS
     )
-    return (
-        character.encode("unicode_escape").decode("ascii") if is_control else character
-    )
+    if is_control:
+        return character.encode("unicode_escape").decode("ascii")
+    return character
 
 
 # Ids that are named.

@@ -94,7 +94,9 @@ EntityOrId = str | NewEntity
 
 def id_of_entity(entity: EntityOrId) -> str:
     """Id of a new entity, or the id itself."""
-    return entity.id if isinstance(entity, NewEntity) else entity
+    if isinstance(entity, NewEntity):
+        return entity.id
+    return entity
 
 
 def _member_dict(record: MentionRecord) -> dict[str, Any]:

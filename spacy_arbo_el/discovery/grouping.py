@@ -127,7 +127,9 @@ class Discovery:
         """The edges of at least a similarity between mentions whose names may be of one entity."""
         edges = self._edges_of_all(vectors, similarity, documents, labels, names)
         edges = _where(edges, ~(edges[2] < least))
-        return edges if names is None else _where(edges, names.may_be_one(*edges[:2]))
+        if names is None:
+            return edges
+        return _where(edges, names.may_be_one(*edges[:2]))
 
     def _edges_of_all(
         self,

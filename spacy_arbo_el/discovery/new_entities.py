@@ -130,7 +130,9 @@ class NewEntities:
         number = clusters.current(clusters.number_of(entity_id))
         if number in clusters.accepted:
             return clusters.accepted[number]
-        return "" if number in clusters.rejected else clusters.ids[number]
+        if number in clusters.rejected:
+            return ""
+        return clusters.ids[number]
 
     @locked
     def id_of(self, key: MentionKey) -> str:
@@ -139,7 +141,9 @@ class NewEntities:
         if row < 0:
             return ""
         number = self.clusters.current(int(self.clusters.of_mention[row]))
-        return self.clusters.ids[number] if self.clusters.is_open(number) else ""
+        if self.clusters.is_open(number):
+            return self.clusters.ids[number]
+        return ""
 
     @locked
     def named(self, entity: EntityOrId) -> NewEntity:

@@ -73,15 +73,21 @@ class Distinct:
 
     def names(self, names: MentionNames | None) -> MentionNames | None:
         """The names of the first ones."""
-        return None if names is None else names.take(self.rows)
+        if names is None:
+            return None
+        return names.take(self.rows)
 
     def take(self, values: np.ndarray) -> np.ndarray:
         """The rows of the first ones, without a copy where all are."""
-        return values if len(self.rows) == len(self.node) else values[self.rows]
+        if len(self.rows) == len(self.node):
+            return values
+        return values[self.rows]
 
     def take_any(self, values: np.ndarray | None) -> np.ndarray | None:
         """Take rows of an array that may be missing."""
-        return None if values is None else self.take(values)
+        if values is None:
+            return None
+        return self.take(values)
 
 
 def name_edges(

@@ -249,7 +249,9 @@ def attention_kind() -> str | None:
 
     None takes the fused one where the architecture has it; MPNet and DeBERTa refuse "sdpa".
     """
-    return None if get_torch_default_device().type == "cuda" else "eager"
+    if get_torch_default_device().type == "cuda":
+        return None
+    return "eager"
 
 
 def has_fast_bfloat16(device: torch.device) -> bool:
@@ -291,7 +293,9 @@ def precision_kind(
         return "int8"
     if has_fast_bfloat16(device) and (training or not depends_on_batch(device)):
         return "bfloat16"
-    return "int8" if int8 else "float32"
+    if int8:
+        return "int8"
+    return "float32"
 
 
 def depends_on_batch(device: torch.device) -> bool:

@@ -95,4 +95,6 @@ def _space_before(text: str, start: int, end: int) -> int:
 
 def _space_after(text: str, start: int) -> int:
     space = _BORDER.search(text, start)
-    return space.start() if space else len(text)
+    if space:
+        return space.start()
+    return len(text)

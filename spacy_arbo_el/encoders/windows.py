@@ -92,7 +92,9 @@ def check_size(setting: str, size: int) -> None:
 def within_limit(model: Model, size: int) -> int:
     """Limit a number of word pieces to what the transformer of a tower reads."""
     limit = loaded_shim(model).position_limit
-    return min(size, limit) if limit else size
+    if limit:
+        return min(size, limit)
+    return size
 
 
 def tokenizer_of(model: Model, size: int) -> WordPieceTokenizer:

@@ -125,7 +125,9 @@ class WordPieceTokenizer:
         for number in numbers:
             within = borders[text_of == number].ravel().tolist()
             encodings[number] = self._read_in_parts(texts[number], within)
-        return _located(texts, encodings) if numbers else located
+        if numbers:
+            return _located(texts, encodings)
+        return located
 
     def are_readable(
         self, ids: np.ndarray, bounds: Sequence[np.ndarray]

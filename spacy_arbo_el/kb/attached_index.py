@@ -115,7 +115,9 @@ def _entry(path: Path) -> dict[str, Any] | None:
         return None
     counts = [entry.get(name) for name in ("size", "crc", "rows")]
     is_valid = all(type(count) is int and 0 <= count < 1 << 40 for count in counts)
-    return entry if is_valid and _SUFFIX.fullmatch(str(entry.get("suffix"))) else None
+    if is_valid and _SUFFIX.fullmatch(str(entry.get("suffix"))):
+        return entry
+    return None
 
 
 def _digest(keys: np.ndarray) -> str:

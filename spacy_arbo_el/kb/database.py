@@ -75,7 +75,9 @@ class Database:
 
     @property
     def where(self) -> str:
-        return "memory" if self.origin is None else str(self.origin.parent)
+        if self.origin is None:
+            return "memory"
+        return str(self.origin.parent)
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -155,7 +157,9 @@ class Database:
     def value(self, statement: str, values: Sequence[Any] = ()) -> Any:
         """First value of the first row; None without rows."""
         rows = self.rows(statement, values)
-        return rows[0][0] if rows else None
+        if rows:
+            return rows[0][0]
+        return None
 
     def many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run a statement with the values of each row."""

@@ -136,7 +136,9 @@ def _complete_layout(kb: ArboKB, is_marked: bool) -> Layout:
 
 def _free(name: str, columns: Mapping[str, str]) -> str:
     """A name that no column has."""
-    return _free(f"{name}_", columns) if name in columns else name
+    if name in columns:
+        return _free(f"{name}_", columns)
+    return name
 
 
 def _row(entity: Entity, layout: Layout, alt_ids: Sequence[str], mark: str) -> Row:
@@ -171,11 +173,9 @@ def _text(value: Any, separator: str) -> str:
     if isinstance(value, str):
         return value
     # A list as Python prints it is read as one.
-    return (
-        str(value)
-        if any(separator in item for item in value)
-        else separator.join(value)
-    )
+    if any(separator in item for item in value):
+        return str(value)
+    return separator.join(value)
 
 
 def _harmless(text: str) -> Any:

@@ -57,7 +57,9 @@ _NAMES_ANOTHER_FILE = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 
 def _names_in_folder(folder: Path) -> str | None:
     """The pattern of the names in a knowledge base's folder. None where it is of something else."""
-    return FILES if read_start(folder / DATABASE, 16) == b"SQLite format 3\0" else None
+    if read_start(folder / DATABASE, 16) == b"SQLite format 3\0":
+        return FILES
+    return None
 
 
 KB_FOLDER = FolderKind("a knowledge base", _names_in_folder)
@@ -313,16 +315,16 @@ class Storage:
     @property
     def folder(self) -> Path | None:
         """The folder that the entities came from."""
-        return None if self.source is None else self.source.path
+        if self.source is None:
+            return None
+        return self.source.path
 
     @property
     def open_folder(self) -> Path | None:
         """The folder that is open for writing."""
-        return (
-            None
-            if self.source is None or self.source.lock is None
-            else self.source.path
-        )
+        if self.source is None or self.source.lock is None:
+            return None
+        return self.source.path
 
     @property
     def is_unedited(self) -> bool:

@@ -414,4 +414,6 @@ def _with_id(store: EntityStore, entity_id: str) -> Entity | None:
     """The entity with an id; None where no entity has it, or where the id leads to another."""
     position = store.position(entity_id) if is_storable(entity_id) else -1
     entity = store.at(position) if position >= 0 else None
-    return entity if entity is not None and entity.id == entity_id else None
+    if entity is not None and entity.id == entity_id:
+        return entity
+    return None

@@ -82,11 +82,9 @@ def parsed_options_of(
 ) -> dict[str, Any]:
     """Options of a format, or of that of a file, as a command has them."""
     format = format or known_format_of(source)
-    return (
-        parsed_options(entity_formats.get(format), options)
-        if format in entity_formats
-        else {}
-    )
+    if format in entity_formats:
+        return parsed_options(entity_formats.get(format), options)
+    return {}
 
 
 def build(

@@ -85,7 +85,9 @@ def respelled(
 def _compatible_form(string: str) -> str:
     """The compatible form of a string; "" where it has that already."""
     form = compatible(string)
-    return "" if form == string else form
+    if form == string:
+        return ""
+    return form
 
 
 def _is_name(entities_of: Found, spelling: str) -> bool:

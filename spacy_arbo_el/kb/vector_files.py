@@ -174,7 +174,9 @@ def parse_header(header: bytes) -> tuple[VectorKind, int] | None:
     is_valid = (
         type(width) is int and 0 < width <= WIDEST and vector_kind.dtype in DTYPES
     )
-    return (vector_kind, width) if is_valid and len(header) == HEADER else None
+    if is_valid and len(header) == HEADER:
+        return (vector_kind, width)
+    return None
 
 
 def read_header(path: Path) -> tuple[VectorKind, int] | None:
@@ -274,7 +276,9 @@ class VectorCache:
     @property
     def width(self) -> int:
         """The length of a vector; 0 if there are none."""
-        return self._state.vectors.buffer.shape[1] if len(self) else 0
+        if len(self):
+            return self._state.vectors.buffer.shape[1]
+        return 0
 
     # Reading
 

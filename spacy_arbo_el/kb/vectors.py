@@ -172,7 +172,9 @@ class VectorCaches:
         folder = None if place is None else VectorFolder(place)
         if folder is not None and (folder.is_writable or folder.has(vector_kind)):
             return folder
-        return user_cache() if self.count > FEW else None
+        if self.count > FEW:
+            return user_cache()
+        return None
 
     def to_fill(self, cache: VectorCache, keys: np.ndarray) -> VectorCache:
         """Vectors of the same kind that texts can be added to, with those of the user's cache.
@@ -263,7 +265,9 @@ class EntityVectors:
     def fingerprint(self) -> str:
         """Fingerprint of the vectors' encoder; "" if none."""
         self._look()
-        return "" if self._cache is None else self._cache.about.encoder
+        if self._cache is None:
+            return ""
+        return self._cache.about.encoder
 
     @property
     def in_sync(self) -> bool:

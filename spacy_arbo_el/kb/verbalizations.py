@@ -150,18 +150,22 @@ def _one_text(entity: Entity, details: str) -> list[Text]:
     """
     if not entity.is_unnamed:
         return [(compatible(entity.title), details)]
-    return (
-        [("", details)] if details and (entity.description or entity.aliases) else []
-    )
+    if details and (entity.description or entity.aliases):
+        return [("", details)]
+    return []
 
 
 def verbalization_identity(verbalize: Verbalization) -> str:
     """The ``repr`` of a verbalization; "" where that is only an address in memory."""
     text = repr(verbalize)
-    return text if is_dataclass(verbalize) or " at 0x" not in text else ""
+    if is_dataclass(verbalize) or " at 0x" not in text:
+        return text
+    return ""
 
 
 def soft_limit(text: str, limit: int) -> str:
     """The text up to the first punctuation after ``limit`` characters, if any."""
     end = _PUNCTUATION.search(text, limit)
-    return text[: end.start()].rstrip() if end else text
+    if end:
+        return text[: end.start()].rstrip()
+    return text

@@ -177,11 +177,9 @@ class Feedback:
             return ()
         owners = entities.with_name(self.reader.read([[span]]).normalized[0])
         learned = entities.position(correction.kb_id)
-        return (
-            (correction.kb_id,)
-            if all(position == learned for position in owners)
-            else ()
-        )
+        if all(position == learned for position in owners):
+            return (correction.kb_id,)
+        return ()
 
     def _position(self, span: Span, kb_id: str) -> int:
         """The position of an entity that a mention is said to be, or not to be."""

@@ -163,11 +163,9 @@ class Serializer:
         """Serialized weights and kind of the reranker; empty for nothing."""
         reranker = self.linker.stages.reranker
         data = reranker.to_bytes()
-        return (
-            srsly.msgpack_dumps({"kind": type(reranker).__name__, "data": data})
-            if data
-            else b""
-        )
+        if data:
+            return srsly.msgpack_dumps({"kind": type(reranker).__name__, "data": data})
+        return b""
 
     def _load_reranker(self, data: bytes) -> None:
         """Load the reranker's weights, unless the config has another one."""

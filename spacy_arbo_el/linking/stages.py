@@ -162,11 +162,9 @@ class LinkingStages:
     def coverage_of_fit(self) -> float | None:
         """The coverage that the reranker was fitted for; None where it tells no presence."""
         reranker = self.reranker
-        return (
-            reranker.coverage_in(self.context)
-            if isinstance(reranker, TellsPresence)
-            else None
-        )
+        if isinstance(reranker, TellsPresence):
+            return reranker.coverage_in(self.context)
+        return None
 
     @property
     def fitted_coverage(self) -> float:

@@ -87,4 +87,6 @@ def steps_of_run(
     most = -(-max_steps // max_epochs) or None
     batches = islice(batcher(corpus(spacy.blank("xx"))), most)
     steps = max_epochs * sum(1 for _ in batches)
-    return min(steps, max_steps) if max_steps else steps
+    if max_steps:
+        return min(steps, max_steps)
+    return steps

@@ -206,7 +206,9 @@ class ImportReport:
 
     def on_bad(self, skip: bool) -> OnBad:
         """The handler of an invalid line's error: raises it, or counts it."""
-        return self.skip_bad if skip else throw
+        if skip:
+            return self.skip_bad
+        return throw
 
     def skip_bad(self, error: ValueError) -> None:
         """Count an invalid line, keeping the first errors."""

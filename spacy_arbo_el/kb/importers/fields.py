@@ -152,7 +152,9 @@ def ids_of_xrefs(xrefs: Iterable[str], prefixes: Sequence[str]) -> Iterator[str]
 def _as_list(value: Any) -> Any:
     """A value of a data frame, such as an array, as a list without nulls."""
     is_list = hasattr(value, "__iter__") and not isinstance(value, (str, Mapping))
-    return [item for item in value if not is_missing(item)] if is_list else value
+    if is_list:
+        return [item for item in value if not is_missing(item)]
+    return value
 
 
 def _is_plain(value: Any) -> bool:

@@ -46,11 +46,9 @@ class EntityJsonlReader:
     @staticmethod
     def sniff(name: str, start: bytes) -> float:
         """Know files of JSONL, and all that begin with an object."""
-        return (
-            BY_BRACE
-            if start[:1] == b"{"
-            else certainty(name, start, (".jsonl", ".ndjson"))
-        )
+        if start[:1] == b"{":
+            return BY_BRACE
+        return certainty(name, start, (".jsonl", ".ndjson"))
 
     def read(
         self, path: PathLike, report: ImportReport | None = None
@@ -86,7 +84,9 @@ class EntityJsonReader:
         match = _OF_IDS.match(start)
         keys = [match[1]] if match else _KEYS.findall(start)
         has_fields = any(fields_of([key.decode("utf8", "replace")]) for key in keys)
-        return by_name if has_fields else by_name and BY_IDS
+        if has_fields:
+            return by_name
+        return by_name and BY_IDS
 
     def read(
         self, path: PathLike, report: ImportReport | None = None
