@@ -91,4 +91,6 @@ def make_arbo_names(
     top_terms: bool,
 ) -> ArboNames:
     """Build the component ``ArboNames``, which explains the settings."""
-    return ArboNames.of(nlp, linker, overwrite, forms, top_terms)
+    return ArboNames.of(
+        nlp, linker, overwrite=overwrite, forms=forms, top_terms=top_terms
+    )

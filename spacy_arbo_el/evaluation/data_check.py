@@ -118,7 +118,7 @@ def check_kb(kb: ArboKB, survey: KBSurvey) -> list[Finding]:
     first = sorted({kb_id for pair in pairs[:EXAMPLES] for kb_id in pair})
     titles = {kb_id: kb.get(kb_id).title for kb_id in first}
     return [
-        _finding(
+        finding(
             "pairs of entities that are probably one",
             [
                 " = ".join(named(kb_id, titles.get(kb_id, "")) for kb_id in pair)
@@ -128,7 +128,7 @@ def check_kb(kb: ArboKB, survey: KBSurvey) -> list[Finding]:
             "A link to the other one counts as wrong. Merge them (kb.merge), or tell them apart by "
             "types and aliases.",
         ),
-        _finding(
+        finding(
             "entities without a name",
             survey.unnamed,
             survey.size,
@@ -137,11 +137,13 @@ def check_kb(kb: ArboKB, survey: KBSurvey) -> list[Finding]:
     ]
 
 
-def _finding(what: str, places: Iterable[str], total: int, advice: str) -> Finding:
+def finding(what: str, places: Iterable[str], total: int, advice: str) -> Finding:
+    """A finding with the most frequent of its places; those without a name are counted alone."""
     counts = Counter(places)
     shown = (
         f"{place} ({n} times)" if n > 1 else place
         for place, n in counts.most_common(EXAMPLES)
+        if place
     )
     return Finding(what, counts.total(), total, tuple(shown), advice)
 
@@ -152,28 +154,28 @@ def _of_ids(kb: ArboKB, known_mentions: KnownMentions) -> list[Finding]:
     types = kb.entities.type_counts()
     labels = [mention.record.label for mention in mentions]
     return [
-        _finding(
+        finding(
             "mentions whose gold ids are not in the knowledge base",
             ["|".join(ids) for ids in gold if not known_mentions.present & set(ids)],
             len(gold),
             "No link of theirs can be right. Add these entities, or map the ids: arbo convert "
             "--concepts.",
         ),
-        _finding(
+        finding(
             "mentions without a gold id",
             [_shown(mention) for mention in mentions if not mention.kb_id],
             len(mentions),
             "They are neither trained on nor scored. Give them an id, or NIL for entities that the "
             "knowledge base lacks.",
         ),
-        _finding(
+        finding(
             "mentions annotated as NIL",
             [_shown(mention) for mention in mentions if mention.kb_id == NIL],
             len(mentions),
             "If one in ten or more has no entity, fit the probabilities to such documents: spacy "
             "arbo fit MODEL DOCS. 50 mentions are enough to begin with.",
         ),
-        _finding(
+        finding(
             "mentions left out by their label",
             [label for label in labels if label in VALUES and label not in types],
             len(mentions),
@@ -191,7 +193,7 @@ def _of_offsets(mentions: Sequence[GoldMention]) -> list[Finding]:
         "another --lang, or change the tokenizer.",
     }
     return [
-        _finding(
+        finding(
             f"mentions that {kind}",
             [_shown(mention) for mention in mentions if mention.offsets == kind],
             len(mentions),
@@ -210,7 +212,7 @@ def _of_names(kb: ArboKB, known_mentions: KnownMentions) -> list[Finding]:
     if len(nameless) < NAMELESS * len(texts) or not len(kb):
         nameless = []
     return [
-        _finding(
+        finding(
             "surface forms of several entities in the corpus",
             [
                 f"{text!r}: {', '.join(sorted(ids)[:EXAMPLES])}"
@@ -220,7 +222,7 @@ def _of_names(kb: ArboKB, known_mentions: KnownMentions) -> list[Finding]:
             "Only the context tells these apart: describe the entities, and say what tells them "
             "apart.",
         ),
-        _finding(
+        finding(
             "mentions by a name of several entities of the knowledge base",
             [
                 text
@@ -231,7 +233,7 @@ def _of_names(kb: ArboKB, known_mentions: KnownMentions) -> list[Finding]:
             "Names alone do not decide these: types (retriever.match_types = true) and "
             "descriptions do.",
         ),
-        _finding(
+        finding(
             "mentions by a name of no entity, of nearly all",
             nameless,
             len(texts),
@@ -245,13 +247,13 @@ def _of_dev(kb: ArboKB, train: GoldCorpus, dev: GoldCorpus) -> list[Finding]:
     seen = Seen.of(kb, [mention.record for mention in train.mentions])
     gold = [ids for _, ids in KnownMentions.look_up(kb, dev.mentions).linked]
     return [
-        _finding(
+        finding(
             "documents of dev with the text of a training document",
             [name for text, name in dev.documents.items() if text in train.documents],
             dev.n_documents,
             "Remove them from one of the two: scores on dev are too high.",
         ),
-        _finding(
+        finding(
             "mentions of dev whose entity has no training mention",
             ["|".join(ids) for ids in gold if not seen.ids & set(ids)],
             len(gold),

@@ -9,7 +9,7 @@ from ..kb.entity import Entity
 from ..names.firms import is_legal_form
 from ..names.spellings import folded
 from ..names.words import without_qualifier
-from .data_check import EXAMPLES, Finding
+from .data_check import Finding, finding
 from .short_names import ShortNames
 
 # Names of so many letters are words of some language, or symbols.
@@ -57,7 +57,7 @@ def _of_short_names(short_names: Mapping[str, Mapping[str, str]]) -> Finding:
     most_shared = sorted(
         short_names.values(), key=lambda titles: (-len(titles), *titles.values())
     )
-    return _finding(
+    return finding(
         "short names of firms that are not among their aliases",
         [
             f"{next(iter(titles.values()))!r} of {', '.join(titles)}"
@@ -125,28 +125,28 @@ class _Tally:
         untold = [owner for owner in shared if not owner.is_told]
         untold.sort(key=lambda owner: (-owner.count, owner.name))
         return [
-            _finding(
+            finding(
                 "shared names that nothing tells apart",
                 [f"{owner.name!r} of {owner.count} entities" for owner in untold],
                 len(shared),
                 "A mention of one is NIL: a tie is no link. Give the entities a description, or a "
                 "frequency (how often each is meant).",
             ),
-            _finding(
+            finding(
                 "titles with a qualifier in brackets, and no description or type",
                 self.qualified,
                 self.total,
                 "Texts write the bare name, which is found too. Move the qualifier to the "
                 "description or the types: a description is compared with the context.",
             ),
-            _finding(
+            finding(
                 "names that are words of the language, or two small letters",
                 self.words,
                 len(self.owners),
                 "Texts are full of these words. Leave the names out, or write symbols in capitals: "
                 "those are found in capitals only.",
             ),
-            _finding(
+            finding(
                 "symbols that are words, or legal forms of firms",
                 self.symbols,
                 len(self.owners),
@@ -154,13 +154,13 @@ class _Tally:
                 "unless the text has them elsewhere too, nor behind the name of a firm. Leave out "
                 "those that texts do not use.",
             ),
-            _finding(
+            finding(
                 "top terms, which nearly all entities are",
                 self._top_terms(),
                 self.total,
                 "arbo_names does not find them. If they are meant, set its top_terms = true.",
             ),
-            _finding(
+            finding(
                 "columns that linking does not read",
                 [
                     f"{key!r}, which {count} entities have"
@@ -170,7 +170,7 @@ class _Tally:
                 "They are kept in meta. What tells entities apart belongs into the description, a "
                 "kind into types: arbo kb build LIST KB --column types=COLUMN.",
             ),
-            _finding(
+            finding(
                 "entities without a description",
                 [""] * (self.total - self.described),
                 self.total,
@@ -197,9 +197,3 @@ def _is_word(name: str, stop_words: Container[str]) -> bool:
     """Return whether a name is a stop word, or two small letters. Capitals are a symbol."""
     is_short = len(name) <= SHORT and name.islower()
     return is_short or (name.lower() in stop_words and not name.isupper())
-
-
-def _finding(what: str, examples: list[str], total: int, advice: str) -> Finding:
-    return Finding(
-        what, len(examples), total, tuple(filter(None, examples[:EXAMPLES])), advice
-    )

@@ -92,7 +92,11 @@ class Coordinations:
                 if place not in taken:
                     taken.add(place)
                     yield place, name, similarity
-                    todo += self._further(shared)
+                    todo += (
+                        self._before(shared.first, shared.shared)
+                        if shared.is_before
+                        else self._behind(shared.end, shared.shared)
+                    )
 
     def inverted(
         self, index: WordIndex, least: float
@@ -124,48 +128,36 @@ class Coordinations:
         """The parts that may share words with a name."""
         first = self.starts.get(place[0])
         last = self.ends.get(place[1])
-        if first is None or last is None or first >= last:
+        if first is None or last is None:
             return
         words = tuple(self.units[first : last + 1])
-        if first in self.borders:
-            for count in range(len(words) - 1, 0, -1):
-                for shared in self._before(first, words[-count:]):
-                    if self._has_other_words(shared, words):
-                        yield shared
-        if last + 1 in self.borders:
-            for count in range(len(words) - 1, 0, -1):
-                before, after = words[count - 1 : count + 1]
-                is_joined = JOINING.intersection(
-                    self.text[before.end : after.start].split()
-                )
-                yield from self._behind(last + 1, words[:count], bool(is_joined))
-
-    def _further(self, shared: Shared) -> Iterator[Shared]:
-        if shared.is_before and shared.first in self.borders:
-            return self._before(shared.first, shared.shared)
-        if not shared.is_before and shared.end in self.borders:
-            return self._behind(shared.end, shared.shared, True)
-        return iter(())
+        in_name = {unit.words for unit in words}
+        for count in range(len(words) - 1, 0, -1):
+            for shared in self._before(first, words[-count:]):
+                of_part = self.units[shared.first : shared.end]
+                if not {unit.words for unit in of_part} <= in_name:
+                    yield shared
+            gap = self.text[words[count - 1].end : words[count].start]
+            is_joined = not JOINING.isdisjoint(gap.split())
+            yield from self._behind(last + 1, words[:count], is_joined)
 
     def _before(self, end: int, shared: tuple[Unit, ...]) -> Iterator[Shared]:
-        for first in range(max(end - MOST_WORDS, 0), end):
-            if self._is_together(first, end):
-                yield Shared(first, end, shared, True)
+        if end in self.borders:
+            for first in range(max(end - MOST_WORDS, 0), end):
+                if self._is_together(first, end):
+                    yield Shared(first, end, shared, True)
 
     def _behind(
-        self, first: int, shared: tuple[Unit, ...], is_joined: bool
+        self, first: int, shared: tuple[Unit, ...], is_joined: bool = True
     ) -> Iterator[Shared]:
-        for end in range(min(first + MOST_WORDS, len(self.units)), first, -1):
-            words = self.units[first:end]
-            is_symbol = all(unit.end - unit.start <= LONGEST_SYMBOL for unit in words)
-            if self._is_together(first, end) and (is_joined or is_symbol):
-                yield Shared(first, end, shared, False)
-
-    def _has_other_words(self, shared: Shared, name: Sequence[Unit]) -> bool:
-        in_name = {unit.words for unit in name}
-        return any(
-            unit.words not in in_name for unit in self.units[shared.first : shared.end]
-        )
+        if first in self.borders:
+            for end in range(min(first + MOST_WORDS, len(self.units)), first, -1):
+                words = self.units[first:end]
+                is_symbol = all(
+                    unit.end - unit.start <= LONGEST_SYMBOL for unit in words
+                )
+                if self._is_together(first, end) and (is_joined or is_symbol):
+                    yield Shared(first, end, shared, False)
 
     def _is_together(self, first: int, end: int) -> bool:
         is_divided = any(number in self.borders for number in range(first + 1, end))

@@ -76,9 +76,7 @@ class ArboNames:
         cls,
         nlp: Language,
         linker: str | None = None,
-        overwrite: bool = False,
-        forms: str = "near",
-        top_terms: bool = False,
+        **settings: Any,
     ) -> "ArboNames":
         """Get the component of a pipeline. The settings are those of the class."""
         made_for.add(nlp)
@@ -100,7 +98,7 @@ class ArboNames:
                 of_own = next_linker
             return next_linker
 
-        return cls(nlp.Defaults.stop_words, find, overwrite, forms, top_terms)
+        return cls(nlp.Defaults.stop_words, find, **settings)
 
     def __call__(self, doc: Doc) -> Doc:
         linker = self._find_linker(self, doc.vocab)
@@ -117,8 +115,14 @@ class ArboNames:
     def __reduce__(self) -> tuple[Callable[..., "ArboNames"], tuple[Any, ...]]:
         # For nlp.pipe(n_process=2). The linker is pickled once, with the same pipeline.
         linker = self._find_linker(self, None)
-        settings = (self.overwrite, self.forms, self.top_terms)
-        return _names_of_linker, (self.stop_words, linker, *settings)
+        settings = (
+            self.stop_words,
+            linker,
+            self.overwrite,
+            self.forms,
+            self.top_terms,
+        )
+        return _names_of_linker, settings
 
     def _finder(self, linker: ArboLinker) -> FindsNames:
         kb = linker.kb

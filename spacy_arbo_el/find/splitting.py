@@ -55,17 +55,11 @@ class Borders:
             return False
         if before in SPLITTING or after in SPLITTING:
             return True
-        if ends:
-            return is_edge(
-                before, after, self.text[offset + 1 : offset + 3], token.text, True
-            )
-        return is_edge(
-            after,
-            before,
-            self.text[max(offset - 2, 0) : offset - 1],
-            token.text,
-            False,
-        )
+        beyond = self.text[offset + 1 : offset + 3]
+        if not ends:
+            before, after = after, before
+            beyond = self.text[max(offset - 2, 0) : offset - 1]
+        return is_edge(before, after, beyond, token.text, ends)
 
     def _is_in_address(self, offset: int) -> bool:
         number = bisect_left(self.addresses, (offset,)) - 1
@@ -146,14 +140,11 @@ class Borders:
 def _split(retokenizer: Any, token: Token, offsets: list[int]) -> None:
     edges = [0, *(offset - token.idx for offset in offsets), len(token)]
     pieces = [token.text[start:end] for start, end in pairwise(edges)]
-    same = {
-        "POS": token.pos,
-        "TAG": token.tag,
-        "DEP": token.dep,
-        "MORPH": str(token.morph),
+    attrs: dict[str, list[Any]] = {
+        name: [getattr(token, name.lower())] * len(pieces)
+        for name in ("POS", "TAG", "DEP", "ENT_TYPE", "ENT_KB_ID")
     }
-    same.update({"ENT_TYPE": token.ent_type, "ENT_KB_ID": token.ent_kb_id})
-    attrs = {name: [value] * len(pieces) for name, value in same.items()}
+    attrs["MORPH"] = [str(token.morph)] * len(pieces)
     attrs["SENT_START"] = [int(bool(token.is_sent_start)), *([0] * (len(pieces) - 1))]
     head = (token, 0) if token.head == token else token.head
     retokenizer.split(

@@ -110,24 +110,22 @@ def near_windows(
     RETURNS: By start and end character of each, the name that it is nearest to and the share of
         words in common (cosine).
     """
-    kinds = {unit.words: number for number, unit in enumerate(units)}
+    kinds = dict.fromkeys(unit.words for unit in units)
     numbers = {words: number for number, words in enumerate(kinds)}
     words = _words_of_kinds(list(kinds), index)
-    kind = [numbers[unit.words] for unit in units]
-    kind_of = np.array(kind, dtype=np.int64)
+    kind_of = np.array([numbers[unit.words] for unit in units], dtype=np.int64)
     start, length, key = _candidates(units, kind_of, words, index)
     _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
     bounds = offsets_of(length[first])
     within = np.arange(bounds[-1]) - np.repeat(bounds[:-1], length[first])
     flat = kind_of[np.repeat(start[first], length[first]) + within]
-    names, similarities = index.nearest(WordWindows(bounds, flat, *words), least)
-    names = names[inverse]
-    similarities = similarities[inverse]
-    near = np.flatnonzero((names >= 0) & (similarities >= least))
-    matches = zip(names[near].tolist(), similarities[near].tolist())
-    ends = zip(start[near].tolist(), (start[near] + length[near] - 1).tolist())
-    places = [(units[first].start, units[last].end) for first, last in ends]
-    return dict(zip(places, matches))
+    matches = _nearest(WordWindows(bounds, flat, *words), index, least)
+    ends = zip(start.tolist(), (start + length - 1).tolist(), inverse.tolist())
+    return {
+        (units[first_unit].start, units[last_unit].end): matches[row]
+        for first_unit, last_unit, row in ends
+        if matches[row][0] >= 0
+    }
 
 
 def nearest_names(
@@ -139,9 +137,15 @@ def nearest_names(
     flat = [numbers[unit.words] for window in windows for unit in window]
     bounds = offsets_of(np.array([len(window) for window in windows], dtype=np.int64))
     words = _words_of_kinds(list(kinds), index)
-    names, similarities = index.nearest(
-        WordWindows(bounds, np.array(flat, dtype=np.int64), *words), least
+    return _nearest(
+        WordWindows(bounds, np.array(flat, dtype=np.int64), *words), index, least
     )
+
+
+def _nearest(
+    windows: WordWindows, index: WordIndex, least: float
+) -> list[tuple[int, float]]:
+    names, similarities = index.nearest(windows, least)
     names[similarities < least] = -1
     return list(zip(names.tolist(), similarities.tolist()))
 

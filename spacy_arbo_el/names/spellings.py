@@ -104,24 +104,10 @@ def all_spellings(names: Iterable[str]) -> dict[str, int]:
 
 def compared_forms(name: str) -> list[str]:
     """The forms of a name to compare, its own first: without accents, and bare of headings."""
-    heading = Heading.of(name)
-    if heading is None and name.isascii():
-        return [name]
     compatible_name = compatible(name)
-    bare = heading.bare if heading is not None else ()
-    forms = [
-        form.lower()
-        for text in (compatible_name, *bare)
-        for form in _transliterated(text)
-    ]
-    return list(
-        dict.fromkeys(
-            (
-                compatible_name,
-                *(form for form in forms if form != compatible_name.lower()),
-            )
-        )
-    )
+    forms = dict.fromkeys(map(str.lower, written_forms(name)))
+    forms.pop(compatible_name.lower(), None)
+    return [compatible_name, *forms]
 
 
 def without_accents(text: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 
 from ..base.errors import Warnings
 from ..base.log import warn_once
@@ -85,9 +85,7 @@ def candidates_to_dicts(
         {
             **mention,
             "rank": rank,
-            "kb_id": candidate.kb_id,
-            "title": candidate.title,
-            "score": candidate.score,
+            **candidate._asdict(),
             "is_linked": candidate.kb_id == link.kb_id,
         }
         for mention, link in linked_mentions(docs, get_spans, extension)
@@ -108,7 +106,8 @@ def linked_mentions(
             spans, links_of(doc, spans, extension, with_annotated=True)
         ):
             if link is not None:
-                yield _place(document, span), link
+                place = (document, *offsets_of_span(span), span.text, span.label_)
+                yield dict(zip(MENTION, place)), link
 
 
 def _warn_of_groups(doc: Doc) -> None:
@@ -118,9 +117,3 @@ def _warn_of_groups(doc: Doc) -> None:
     if linked:
         names = ", ".join(map(repr, linked))
         warn_once(Warnings.W111.format(groups=names, first=linked[0]))
-
-
-def _place(document: str, span: Span) -> dict[str, Any]:
-    return dict(
-        zip(MENTION, (document, *offsets_of_span(span), span.text, span.label_))
-    )
