@@ -1,10 +1,12 @@
 """Callback that calibrates, tunes and scores before saving."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import ensure_path, registry
@@ -15,8 +17,10 @@ from ..corpora.docs import unlinked_examples
 from ..evaluation.report import linked_outcomes, scores_of, seen_by
 from ..evaluation.uncertainty import standard_errors
 from ..linker import ArboLinker, linkers_of
+from ..mentions.record import text_fingerprint
 from ..runs.evaluation import ERRORS
-from .calibrate import Fit, annotated_docs, divided, install
+from .calibrate import Fit, annotated_docs, install
+from .exemplar_fit import without_exemplars
 from .held_out import FOLDS, fit_held_out
 from .thresholds import LINKING_SCORES, THRESHOLDS
 
@@ -35,6 +39,7 @@ class Calibrate:
         [training.before_to_disk]
         @callbacks = "spacy-arbo-el.Calibrate.v1"
         path = ${paths.dev}
+        train = ${paths.train}
         tune_by = "nel_micro_f"
 
     ``arbo train`` also calibrates before each evaluation. It scores each half of the dev set with
@@ -43,12 +48,15 @@ class Calibrate:
     train``, an evaluation uses the calibration of the previous one.
 
     path: The annotated documents, a ``.spacy`` file or a folder of them.
+    train: The documents of the training. Those that the objective holds out of it are fitted on as
+        well, but not scored. None to fit on dev alone.
     tune_by: Set the threshold by the score of this name on the held-out fifths; "" leaves it. It
         moves from that of the config only as far as the documents show that another is better, see
         ``cautious_row``.
     """
 
     path: Path
+    train: Path | None = None
     tune_by: str = ""
     # What was fitted last, and for which state of the linkers.
     _last: dict[str, Any] = field(
@@ -84,12 +92,17 @@ class Calibrate:
             rough = is_same and self._last["rough"]
         if not is_same or self._last["rough"] != rough:
             self._last.clear()
-            docs = list(read_docs(ensure_path(self.path), nlp.vocab))
+            docs, training_docs = (
+                list(read_docs(ensure_path(path), nlp.vocab)) if path else []
+                for path in (self.path, self.train)
+            )
             fitted = {}
             for name, linker in linkers.items():
                 if self.tune_by:
                     linker.threshold = self._priors.setdefault(name, linker.threshold)
-                fitted[name] = fit_and_score(linker, docs, self.tune_by, rough)
+                fitted[name] = fit_and_score(
+                    linker, docs, self.tune_by, rough, training_docs
+                )
             self._last.update(state=state, rough=rough, fitted=fitted)
         for name, linker in linkers.items():
             install(nlp, name, linker, self._last["fitted"][name][0])
@@ -106,7 +119,11 @@ def _state_of(nlp: Language) -> dict[str, Any]:
 
 
 def fit_and_score(
-    linker: ArboLinker, docs: Sequence[Doc], tune_by: str, rough: bool = False
+    linker: ArboLinker,
+    docs: Sequence[Doc],
+    tune_by: str,
+    rough: bool = False,
+    training_docs: Iterable[Doc] = (),
 ) -> tuple[Fit, dict[str, Any]]:
     """Fit on documents, and score each part of them with a linker fitted on the others.
 
@@ -114,6 +131,7 @@ def fit_and_score(
     tune_by: The score that the threshold is chosen by, see ``cautious_row``; "" for the present
         threshold.
     rough: As in ``Calibrate.calibrate_and_score``.
+    training_docs: Those that the linker was not trained on are fitted on too.
     RETURNS: What fits all documents, and the scores with it, with their standard errors at
         ``ERRORS``. Where there are fewer than two documents with annotated mentions, the present
         threshold and no scores.
@@ -123,16 +141,34 @@ def fit_and_score(
     # The curves that a linker begins with are those of an encoder without training.
     folds = HALVES if rough else FOLDS
     thresholds = THRESHOLDS[::EVERY] if rough else THRESHOLDS
-    fit = fit_held_out(
-        linker, docs, folds, tune_by, stages, from_scratch=True, thresholds=thresholds
-    )
-    if not fit.without:
+    linker.refresh()
+    held_out = linker.trainer.held_out
+    rows = np.flatnonzero(held_out.rows).tolist()
+    keys = {linker.exemplars.records[row].key for row in rows}
+    held_out_docs = [
+        doc
+        for doc in annotated_docs(linker, training_docs)
+        if text_fingerprint(doc.text) in held_out.documents
+    ]
+    with without_exemplars(linker, keys) if keys else nullcontext():
+        fit = fit_held_out(
+            linker,
+            [*docs, *held_out_docs],
+            folds,
+            tune_by,
+            stages,
+            from_scratch=True,
+            thresholds=thresholds,
+        )
+    if not docs or not fit.without:
         return fit.whole, {}
     results = []
-    for (_, held_out), fold_fit in zip(divided(docs, len(fit.without)), fit.without):
-        fold_stages = fold_fit.within(stages)
+    for fold, fold_fit in enumerate(fit.without):
         results += linked_outcomes(
-            linker, fold_stages, unlinked_examples(held_out), fit.whole.threshold
+            linker,
+            fold_fit.within(stages),
+            unlinked_examples(docs[fold :: len(fit.without)]),
+            fit.whole.threshold,
         )
     errors = standard_errors(results, seen_by(linker))
     return fit.whole, {**scores_of(linker, results), ERRORS: errors}

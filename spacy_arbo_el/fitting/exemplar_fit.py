@@ -1,14 +1,14 @@
 """A fit for a linker that also stores the mentions as exemplars."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from copy import deepcopy
 from dataclasses import replace
 
 from spacy.tokens import Doc
 
 from ..linker import ArboLinker
-from ..mentions.record import keys_of
+from ..mentions.record import MentionKey, keys_of
 from ..ranking.ranking import FitsBesideExemplars
 from ..retrieval.exemplars import ExemplarStore
 from .calibrate import HeldOutFit, annotated_mentions, divided
@@ -59,17 +59,25 @@ def keeping(linker: ArboLinker) -> Iterator[None]:
         linker.stages = stages
 
 
-@contextmanager
-def restored(linker: ArboLinker, docs: Sequence[Doc]) -> Iterator[None]:
+def restored(linker: ArboLinker, docs: Sequence[Doc]) -> AbstractContextManager[None]:
     """A linker to change in the block, without exemplars of these documents."""
+    return without_exemplars(
+        linker,
+        (key for doc in docs for key in keys_of(linker.reader.all_mentions(doc))),
+    )
+
+
+@contextmanager
+def without_exemplars(
+    linker: ArboLinker, keys: Iterable[MentionKey]
+) -> Iterator[None]:
+    """A linker to change in the block, without the exemplars of these keys."""
     stages = linker.stages
     store = linker.exemplars
     cfg = dict(linker.cfg)
     datastore = linker.datastore
     remaining = ExemplarStore().from_bytes(store.to_bytes())
-    remaining.remove(
-        key for doc in docs for key in keys_of(linker.reader.all_mentions(doc))
-    )
+    remaining.remove(keys)
     with datastore.editing():
         datastore.exemplars = remaining
     linker.stages = replace(stages, corrections=deepcopy(stages.corrections))

@@ -209,3 +209,20 @@ def is_chosen(evaluations: Sequence[Evaluation]) -> bool:
     best, of_best = max(evaluations, key=lambda evaluation: evaluation[0])
     noise = math.hypot(scores.get(ERROR, 0.0), of_best.get(ERROR, 0.0))
     return score >= best - noise
+
+
+def gain_of_training(evaluations: Sequence[Evaluation]) -> str:
+    """What training has gained over a fit alone, to read.
+
+    evaluations: At least one. The first is that of the pipeline before training, whose ranker and
+        curves were fitted as those of the others.
+    """
+    score, scores = evaluations[0]
+    best, of_best = max(evaluations, key=lambda evaluation: evaluation[0])
+    noise = math.hypot(scores.get(ERROR, 0.0), of_best.get(ERROR, 0.0))
+    gain = f"Before training {score:.3f}, best {best:.3f}, standard error {noise:.3f}"
+    if best - score > noise:
+        return f"{gain}: training has gained"
+    return (
+        f"{gain}: nothing is certain to be gained beyond `arbo fit`, which costs less"
+    )

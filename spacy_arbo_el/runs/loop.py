@@ -41,6 +41,7 @@ from .evaluation import (
     create_evaluation,
     describe,
     divides,
+    gain_of_training,
     is_chosen,
 )
 from .resume import LoopStep, ResumableLoop
@@ -184,8 +185,11 @@ class _Training:
         if is_rough and loop.evaluations:
             self.evaluate_all(info, is_chosen(loop.evaluations))
         write_end(self.path, self.identity, info["step"])
+        printer = Printer(no_print=True)
+        if loop.evaluations:
+            stdout.write(printer.info(gain_of_training(loop.evaluations)) + "\n")
         message = f"Saved pipeline to {self.output / DIR_MODEL_LAST}"
-        stdout.write(Printer(no_print=True).good(message) + "\n")
+        stdout.write(printer.good(message) + "\n")
 
     def _steps(
         self, loop: ResumableLoop

@@ -8,7 +8,7 @@ import numpy as np
 from spacy.util import registry
 
 from ..base.errors import Errors
-from ..base.settings import check_positive
+from ..base.settings import check_positive, check_share
 from .cache import EmbeddingCache
 from .losses import Loss
 from .negatives import Negatives
@@ -56,6 +56,10 @@ class Objective:
     weight: What the mean loss is multiplied by, in a sum of objectives.
     refresh: When texts and mentions are encoded again; None for the defaults. A sum of
         objectives has its own.
+    held_out: The share of documents whose mentions the encoder is not trained on. Nor is it on any
+        mention of half as many entities.
+        ``Calibrate.v1`` fits the ranker on them too: mentions that were trained on are nearer to
+        their entities than new ones are. They become exemplars as the others do.
     """
 
     positives: Positives
@@ -64,9 +68,11 @@ class Objective:
     queries: Queries | None = None
     weight: float = 1.0
     refresh: CacheRefresh | None = None
+    held_out: float = 0.0
 
     def __post_init__(self) -> None:
         check_positive("objective.weight", self.weight)
+        check_share("objective.held_out", self.held_out)
 
     @property
     def terms(self) -> Sequence["Objective"]:

@@ -3,7 +3,7 @@
 import hashlib
 import time
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import (
     Any,
@@ -21,6 +21,7 @@ from ..encoders.inputs import SpanInputs
 from ..kb.texts import DistinctTexts
 from ..retrieval.datastore import Datastore, Revision
 from .cache import EmbeddingCache
+from .held_out import HeldOut
 from .losses import LearnsScale
 from .objective import TrainingObjective
 from .refresh import CacheRefresh, refresh_texts
@@ -89,6 +90,12 @@ class Trainer:
     def refresh(self) -> CacheRefresh:
         """Refreshes, in which texts and mentions are encoded again."""
         return self.objective.refresh or CacheRefresh()
+
+    @property
+    def held_out(self) -> HeldOut:
+        """The exemplars that the encoder is not trained on."""
+        share = max(term.held_out for term in self.objective.terms)
+        return HeldOut.of(self.datastore.exemplars.records, share)
 
     @property
     def needs_mentions(self) -> bool:
@@ -203,7 +210,12 @@ class Trainer:
         else:
             texts = kb.vectors.distinct_texts(settings.verbalization)
             inputs = datastore.encoder.read_texts(texts.texts)
-        table = GoldTable(exemplars.records, kb, texts, inputs.lengths[inputs.passage])
+        # What is held out is no target either.
+        records = [
+            replace(record, kb_ids=()) if is_held_out else record
+            for record, is_held_out in zip(exemplars.records, self.held_out.rows)
+        ]
+        table = GoldTable(records, kb, texts, inputs.lengths[inputs.passage])
         cache = EmbeddingCache(
             settings.similarity, kb.rows.take(texts.rows), exemplars.vectors
         )

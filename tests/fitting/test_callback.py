@@ -1,16 +1,20 @@
 """The callback at the end of training: honest scores, and a threshold."""
 
+import numpy as np
 import pytest
 
 from spacy_arbo_el import find_linker
 from spacy_arbo_el.fitting import callback
+from spacy_arbo_el.fitting.calibrate import fit_folds
 from spacy_arbo_el.fitting.callback import FOLDS, Calibrate, fit_and_score
 from spacy_arbo_el.fitting.held_out import fit_held_out
 from spacy_arbo_el.fitting.thresholds import THRESHOLDS
+from spacy_arbo_el.mentions.record import text_fingerprint
 from spacy_arbo_el.runs.evaluation import create_evaluation
+from spacy_arbo_el.training import held_out
 
 from ..linker.conftest import build
-from ..linker.world import DEV, TRAIN, examples
+from ..linker.world import DEV, TRAIN, docs_of, examples
 from ..scores import compare_inference
 
 UNKNOWN = ["She ate [cheese|NIL] with fruit.", "Cars have [wheels|NIL].", "A [fox|NIL] sleeps."]
@@ -74,6 +78,25 @@ def test_a_saved_pipeline_is_tuned_and_scored_on_held_out_documents(data, dev):
     assert score == scores["arbo_acc"]
     assert scores["arbo_acc"] == expected["arbo_acc"]
     assert scores["nel_micro_f"] == expected["nel_micro_f"]
+
+
+def test_mentions_held_out_of_training_are_fitted_on_without_their_exemplars(data, monkeypatch):
+    monkeypatch.setattr(held_out, "MIN_MENTIONS", 1)
+    objective = {"@misc": "spacy-arbo-el.Objective.v1", "held_out": 0.5}
+    reranker = {"@misc": "spacy-arbo-el.FeatureRanker.v1"}
+    nlp = build(train=TRAIN, reranker=reranker, objective=objective, threshold=0.0)
+    linker = nlp.get_pipe("arbo_linker")
+    training_docs, dev = docs_of(nlp), [eg.reference for eg in data]
+    fit, scores = fit_and_score(linker, dev, "", training_docs=training_docs)
+    assert len(linker.exemplars) == len(build(train=TRAIN).get_pipe("arbo_linker").exemplars)
+    chosen = linker.trainer.held_out
+    docs = [doc for doc in training_docs if text_fingerprint(doc.text) in chosen.documents]
+    assert 0 < len(docs) < len(training_docs)
+    rows = np.flatnonzero(chosen.rows)
+    linker.exemplars.remove([linker.exemplars.records[row].key for row in rows])
+    linker.refresh()
+    expected = fit_folds(linker, [*dev, *docs], 0).whole
+    assert fit.reranker.to_bytes() == expected.reranker.to_bytes()
 
 
 def test_an_unknown_score_is_refused(tmp_path):
