@@ -113,10 +113,6 @@ class NewEntities:
         )
         return f"NewEntities({', '.join(counts)})"
 
-    def to_dicts(self) -> list[dict[str, Any]]:
-        """All new entities with their mentions, JSON-serialisable."""
-        return [entity.to_dict() for entity in self]
-
     # Looking up
 
     @locked

@@ -87,7 +87,7 @@ def test_entities_are_read_by_id_and_by_place_the_largest_first():
 
 def test_to_dict_has_the_members_with_their_documents_on_one_line():
     entities = of_groups([0])
-    (data,) = entities.to_dicts()
+    (data,) = [entity.to_dict() for entity in entities]
     assert data["name"] == "name 0"
     assert data["medoid"] == 0
     assert data["cohesion"] == 1.0

@@ -92,7 +92,8 @@ def test_trainings_of_spacy_and_of_this_package_follow_it(tiny_bert, tmp_path, m
         lambda self, sgd: (seen.append(sgd.learn_rate), finish(self, sgd)),
     )
     paths = {**write_corpus(tmp_path), "paths.encoder": str(tiny_bert)}
-    config = load_system("linker", {**paths, "training.eval_frequency": 100})
+    settings = {"training.eval_frequency": 100, "training.max_epochs": 4}
+    config = load_system("linker", {**paths, **settings})
     config["training"]["before_to_disk"] = None
     (tmp_path / "out").mkdir()
     train(init_nlp(config), tmp_path / "out", stdout=io.StringIO(), stderr=io.StringIO())
