@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..base.extras import import_pyarrow
-from ..storage.lines import PathLike, line_error
+from ..storage.lines import line_error
 from .annotated import AnnotatedText
 from .json_documents import Source, read_each, text_of_record
 
@@ -16,15 +16,6 @@ SUFFIX = ".parquet"
 COLUMNS = ("id", "text", "mentions")
 # Rows that are in memory at a time.
 BATCH = 256
-
-
-def count_rows(path: PathLike) -> int | None:
-    """Count the rows of a file. None where it can't be read."""
-    pyarrow = import_pyarrow()
-    try:
-        return int(pyarrow.parquet.ParquetFile(path).metadata.num_rows)
-    except (OSError, pyarrow.ArrowException):
-        return None
 
 
 def read_parquet(source: Source) -> Iterator[AnnotatedText]:

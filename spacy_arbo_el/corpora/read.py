@@ -40,8 +40,6 @@ from .parquet import read_parquet
 from .table import read_table
 
 SUFFIXES = (SUFFIX, ".txt", ".jsonl", ".csv", ".tsv", PARQUET)
-# Whether a document is wanted, by its id.
-Keep = Callable[[str], bool]
 
 
 def read(
@@ -247,30 +245,6 @@ def documents_reader(
     encoding: That of the files of text.
     """
     return lambda nlp: read_documents(Path(path), nlp, encoding)
-
-
-def read_plain_documents(
-    path: Path, nlp: Language, format: str = "", keep: Keep = lambda id_: True
-) -> Iterator[Doc]:
-    """Yield documents of a file or folder with only text and id.
-
-    Each line of a ``.txt`` file is a document, so that files of any size fit into memory.
-    Documents without text are left out. Raises ValueError as ``read_documents`` does, and for an
-    unknown format.
-
-    nlp: Only its tokenizer and its vocabulary are used.
-    format: The format of all files, a name in ``corpus_formats``; "" goes by their suffixes.
-    keep: Whether a document is wanted, by its id.
-    """
-    for file in files_of(path, any_suffix=bool(format)):
-        source = Source(file, name=relative_name(path, file))
-        for text in (
-            read(file, format) if format else read_source(source, by_line=True)
-        ):
-            if text.text.strip() and keep(text.id):
-                doc = to_doc(nlp, AnnotatedText(text.id, text.text))
-                doc.spans.clear()
-                yield doc
 
 
 def files_of(path: Path, any_suffix: bool = False) -> Iterator[Path]:

@@ -1,21 +1,14 @@
 """Names that share a word in a coordination: "breast and ovarian cancer", "cancer, breast"."""
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
+from ..names.coordination import BETWEEN
 from ..names.word_index import WordIndex
 from .windows import JOINING, Unit, nearest_names
 
-# Blanks, from the first of several alone: a search that began at each would take n squared.
-_BLANKS = r"(?:(?<!\s)\s+)?"
-# What stands between two parts of a coordination, and in an inverted name.
-_BETWEEN = re.compile(
-    rf"(?:-?(?:{_BLANKS},)?{_BLANKS}\b(?:and/or|and|or|und|oder|et|ou|y|o)\s+|{_BLANKS}[,/&]\s*)"
-    r"(?:of\s+)?(?:the\s+)?"
-)
 # The most words of a part, and those of a symbol, such as "B" in "hepatitis B and C".
 MOST_WORDS = 3
 LONGEST_SYMBOL = 2
@@ -56,7 +49,7 @@ class Coordinations:
         # The units before which a coordination goes on.
         self.borders = {
             starts[match.end()]: match[0]
-            for match in _BETWEEN.finditer(text)
+            for match in BETWEEN.finditer(text)
             if match.end() in starts
             and starts[match.end()] - 1 == ends.get(match.start())
         }

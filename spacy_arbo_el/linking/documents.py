@@ -1,7 +1,7 @@
 """Convert Docs to links by offset, and write them back."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spacy.tokens import Doc, Span
 
@@ -13,8 +13,9 @@ from ..mentions.annotations import (
     Overwrite,
     annotate,
     annotate_new_entities,
+    annotate_parts,
 )
-from ..mentions.getters import place_of
+from ..mentions.getters import FOUND_AS, place_of
 from .stages import LinkingStages
 
 
@@ -37,7 +38,9 @@ class DocumentLinker:
         spans = [self.stages.reader.mentions_to_link(doc) for doc in docs]
         if not any(spans):
             return self.by_doc(docs, spans, [])
-        return self.by_doc(docs, spans, self.stages.link(spans, self.threshold).links)
+        with self.stages.datastore.reading():
+            links = self.stages.link(spans, self.threshold).links
+            return self.by_doc(docs, spans, links)
 
     def by_doc(
         self,
@@ -46,6 +49,8 @@ class DocumentLinker:
         links: Iterable[Link],
     ) -> list[DocLinks]:
         """Links by the places of their mentions. NIL for discarded ones.
+
+        Parts of coordinations have places too.
 
         spans: For each document the mentions that were linked.
         links: One link for each of them.
@@ -60,9 +65,22 @@ class DocumentLinker:
                 for span in reader.all_mentions(doc)
                 if labels is None or span.label_ in labels
             }
-            of_doc.update((place_of(span), next(rest)) for span in group)
-            all_links.append(of_doc)
+            of_doc.update(zip(map(place_of, group), rest))
+            all_links.append(self._parts(group) | of_doc)
         return all_links
+
+    def _parts(self, spans: Sequence[Span]) -> DocLinks:
+        """The links of the parts of coordinations, of those whose parts are all linked."""
+        links: DocLinks = {}
+        for span in spans:
+            for parts in self.stages.reader.coordinations(span):
+                # By themselves: what else the document speaks of has no part in it.
+                linked = self.stages.link([parts], self.threshold).links
+                if len({link.kb_id for link in linked} - {NIL}) == len(parts):
+                    for part, link in zip(parts, linked):
+                        link = replace(link, read_as=part._.get(FOUND_AS))
+                        links.setdefault(place_of(part), link)
+        return links
 
     def annotate(self, doc: Doc, links: DocLinks) -> None:
         annotate(
@@ -72,6 +90,7 @@ class DocumentLinker:
             self.extension,
             self.overwrite,
         )
+        annotate_parts(doc, links, self.stages.reader.settings.parts_key)
 
     def annotate_new_entities(self, doc: Doc, links: DocLinks) -> None:
         """Write mentions of new entities to their span group."""

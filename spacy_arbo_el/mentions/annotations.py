@@ -14,6 +14,7 @@ retokenization that moves the span's borders loses it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import starmap, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spacy.tokens import Doc, Span
@@ -22,7 +23,15 @@ from spacy.tokens.underscore import Underscore
 from ..base.display import shortened, shown_probability
 from ..base.errors import Errors
 from ..kb.entity import NIL
-from .getters import Offsets, Place, SpanGetter, check_doc, find_mentions, place_of
+from .getters import (
+    FOUND_AS,
+    Offsets,
+    Place,
+    SpanGetter,
+    check_doc,
+    find_mentions,
+    place_of,
+)
 
 if TYPE_CHECKING:
     from .explanation import Explanation
@@ -87,6 +96,8 @@ class Link:
     titles: The title of each candidate.
     presence: The probability that the knowledge base has the mention's entity. That of a candidate
         is this, times its share among the candidates.
+    read_as: The name that a part of a coordination is read as, such as "breast cancer" for the
+        "breast" of "breast and ovarian cancer"; empty for other mentions.
     mention: Its text, label, start and end in the document, where the link is that of a span.
     """
 
@@ -98,6 +109,7 @@ class Link:
     cluster: str = ""
     titles: Sequence[str] = ()
     presence: float = 0.0
+    read_as: str = ""
     mention: Mapping[str, str | int] = field(default_factory=dict, compare=False)
 
     @property
@@ -123,8 +135,8 @@ class Link:
     @property
     def candidates(self) -> list[Candidate]:
         """The ranked candidates, best first."""
-        titles = [*self.titles, *[""] * (len(self.ids) - len(self.titles))]
-        return list(map(Candidate, self.ids, self.scores, titles))
+        rows = zip_longest(self.ids, self.scores, self.titles, fillvalue="")
+        return list(starmap(Candidate, rows))
 
     @property
     def title(self) -> str:
@@ -198,31 +210,19 @@ class Link:
 
     def to_data(self) -> dict[str, Any]:
         """Plain values that msgpack can carry."""
-        lists = {
-            name: list(getattr(self, name)) for name in ("ids", "scores", "titles")
-        }
-        data = {
-            **vars(self),
-            **lists,
-            "evidence": [list(step) for step in self.evidence],
-        }
+        data = vars(self) | {"evidence": [list(step) for step in self.evidence]}
+        for name in ("ids", "scores", "titles"):
+            data[name] = list(data[name])
         del data["mention"]
         return data
 
     @classmethod
     def from_data(cls, data: dict[str, Any], span: Span) -> "Link":
         """Load the output of ``to_data``. span: The mention."""
-        return cls(
-            data["kb_id"],
-            data["score"],
-            list(data["ids"]),
-            list(data["scores"]),
-            [Evidence(*step) for step in data["evidence"]],
-            data["cluster"],
-            list(data["titles"]),
-            data["presence"],
-            _mention_of(span),
-        )
+        evidence = [Evidence(*step) for step in data["evidence"]]
+        values = {**data, "evidence": evidence, "mention": _mention_of(span)}
+        values.pop(BY_LABEL, None)
+        return cls(**values)
 
 
 def _mention_of(span: Span) -> dict[str, str | int]:
@@ -364,6 +364,18 @@ def annotate_new_entities(
                 )
             )
     doc.spans[key] = new
+
+
+def annotate_parts(doc: Doc, links: Mapping[Place, Link], key: str | None) -> None:
+    """Write the parts of coordinations to ``doc.spans[key]``; no group where there are none."""
+    parts = []
+    for (start, end, label), link in links.items():
+        span = doc.char_span(start, end, label, link.kb_id) if link.read_as else None
+        if span is not None:
+            span._.set(FOUND_AS, link.read_as)
+            parts.append(span)
+    if key and (parts or key in doc.spans):
+        doc.spans[key] = parts
 
 
 def links_of(

@@ -1,7 +1,7 @@
 """Reading of Docs into batches of mentions."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -14,11 +14,21 @@ from ..base.log import warn_once
 from ..base.settings import check_strings
 from ..encoders.dual import DualEncoder
 from ..encoders.inputs import SpanInputs
+from ..names.coordination import parts_of, readings_of
 from ..names.spellings import folded
-from .getters import FOUND_AS, EntSpans, SpanGetter, find_mentions, offsets_of_span
+from .getters import (
+    FOUND_AS,
+    EntSpans,
+    SpanGetter,
+    find_mentions,
+    offsets_of_span,
+    same_tokens,
+)
 from .normalization.text import Normalizer, keep, normalized, with_names
 from .record import MentionBatch, records_of
 
+# Characters of a longer mention are a sentence rather than a coordination of names.
+LONGEST = 200
 Spans = Sequence[Sequence[Span]]
 
 # Labels of values, which are no entities unless the knowledge base has such a type.
@@ -38,12 +48,16 @@ class MentionSettings:
         of an entity.
     labels: If given, spans with other labels stay as they are, and ``labels_discard = null`` leaves
         out none.
+    parts_key: Name of the group of ``doc.spans`` where the parts of coordinations are linked, such
+        as "breast" and "ovarian cancer" of the mention "breast and ovarian cancer"; None to link
+        none.
     """
 
     getter: SpanGetter = EntSpans()
     normalizer: Normalizer | None = None
     labels_discard: list[str] | None = None
     labels: list[str] | None = None
+    parts_key: str | None = "parts"
 
     def __post_init__(self) -> None:
         for name in ("labels_discard", "labels"):
@@ -75,16 +89,6 @@ class ReadTexts:
             for text, pairs in zip(self.texts, self.offsets)
             for start, end in pairs.tolist()
         ]
-
-
-def texts_as_written(groups: Spans) -> ReadTexts:
-    """The texts of documents before they are normalized, each with some of its spans."""
-    offsets = [
-        np.array([offsets_of_span(span) for span in group], dtype=np.int64)
-        for group in groups
-    ]
-    # A Doc builds its text on every access.
-    return ReadTexts([group[0].doc.text for group in groups], offsets)
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,32 @@ class MentionReader:
         """All mentions of Docs, discarded labels included."""
         return self.read([self.all_mentions(doc) for doc in docs])
 
+    def coordinations(self, span: Span) -> Iterator[list[Span]]:
+        """The ways to read a mention as a coordination: its parts, with ``FOUND_AS``.
+
+        They are spans of copies of the document, which stays as it is. There are none where the
+        mention is a name as a whole.
+        """
+        text = span.text
+        places = parts_of(text) if len(text) <= LONGEST else []
+        if (
+            len(places) < 2
+            or not self.settings.parts_key
+            or self.named([folded(text)])
+        ):
+            return
+        first = span.start_char
+        for names in readings_of([text[start:end] for start, end in places]):
+            doc = same_tokens(span.doc, span.doc.vocab)
+            parts = []
+            for (start, end), name in zip(places, names):
+                part = doc.char_span(first + start, first + end, span.label)
+                if part is not None:
+                    part._.set(FOUND_AS, name)
+                    parts.append(part)
+            if len(parts) == len(places):
+                yield parts
+
     def read(self, spans: Spans) -> MentionBatch:
         """The given spans.
 
@@ -145,7 +175,12 @@ class MentionReader:
         if not numbered:
             return replace(MentionBatch.empty(), n_documents=len(spans))
         groups = [group for _, group in numbered]
-        as_written = texts_as_written(groups)
+        offsets = [
+            np.array([offsets_of_span(span) for span in group], dtype=np.int64)
+            for group in groups
+        ]
+        # A Doc builds its text on every access.
+        as_written = ReadTexts([group[0].doc.text for group in groups], offsets)
         texts = self._normalized(as_written, groups)
         inputs = self._inputs_of(texts)
         next_forms = iter(texts.normalized)

@@ -11,6 +11,7 @@ from spacy.tokens import Doc, Span
 import spacy_arbo_el
 from spacy_arbo_el import Entity, find_linker
 
+from ..cases import cases
 from ..default import MENTIONS, TEXT, links_in, marked
 
 
@@ -28,6 +29,12 @@ def test_names_synonyms_and_abbreviations_are_linked_and_strangers_are_not(linke
         "NIL",
         "heart:ischemia",
     ]
+
+
+@pytest.mark.parametrize(("text", "ids"), cases("parts"))
+def test_the_parts_of_a_mention_are_linked_all_or_none(default_nlp, text, ids):
+    doc = default_nlp(marked(default_nlp, text, [text]))
+    assert [part.kb_id_ for part in doc.spans.get("parts", [])] == ids
 
 
 def test_pipe_gives_what_single_calls_give(default_nlp):

@@ -1,14 +1,13 @@
 """Ontologies in OBO format, such as the Disease Ontology."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from ...kb.entity import Entity
 from ...kb.importers.common import Entries, ImportReport, at_line
-from ...kb.importers.fields import ids_of_xrefs
 from ...storage.formats import certainty
 from ...storage.lines import OnBad, PathLike, line_error, read_lines
 
@@ -202,3 +201,19 @@ def _unescaped(text: str) -> str:
 
 def _one(tags: dict[str, list[str]], name: str) -> str:
     return tags.get(name, [""])[0]
+
+
+def ids_of_xrefs(xrefs: Iterable[str], prefixes: Sequence[str]) -> Iterator[str]:
+    """Cross-references into vocabularies, each with its prefix and without it.
+
+    prefixes: Of CURIEs, such as "MESH", in any case; or beginnings of URIs, as "http://mesh/".
+    """
+    starts = [
+        prefix if prefix.endswith((":", "/", "#", "_")) else f"{prefix}:"
+        for prefix in prefixes
+    ]
+    for xref in xrefs:
+        for start in starts:
+            local = xref[len(start) :]
+            if local and xref.lower().startswith(start.lower()):
+                yield from (xref, start + local, local)

@@ -8,11 +8,10 @@ from typing import Any
 
 from ...kb.entity import Entity
 from ...kb.importers.common import ImportReport, at_line
-from ...kb.importers.fields import ids_of_xrefs
 from ...storage.formats import BY_START, certainty
 from ...storage.lines import OPENERS, PathLike, check_exists, line_error, plain_name
 from .errors import FormatMessages
-from .obo import replace_ids
+from .obo import ids_of_xrefs, replace_ids
 
 # The syntax of a file by the end of its name; Turtle where it says nothing.
 SYNTAXES = {

@@ -8,17 +8,20 @@ mentions of a name is limited.
 import tempfile
 from array import array
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from spacy.language import Language
 from spacy.tokens import Doc, Span
 
 from ...corpora.docbin import read_docs, write_parts
 from ...corpora.docs import copied
+from ...corpora.json_documents import Source
+from ...corpora.read import files_of, read, read_source, relative_name
 from ...find.dictionary import Dictionary, Name
 from ...mentions.record import document_id
 from .errors import PaperMessages
@@ -36,6 +39,33 @@ REASONS = {
 PER_NAME = 20
 # How many of the most frequent names a report lists.
 FREQUENT = 10
+
+
+def read_plain_documents(
+    path: Path,
+    nlp: Language,
+    format: str = "",
+    keep: Callable[[str], bool] = lambda id_: True,
+) -> Iterator[Doc]:
+    """Yield documents of a file or folder with only text and id.
+
+    Each line of a ``.txt`` file is a document, so that files of any size fit into memory.
+    Documents without text are left out. Raises ValueError as ``read_documents`` does, and for an
+    unknown format.
+
+    nlp: Only its tokenizer and its vocabulary are used.
+    format: The format of all files, a name in ``corpus_formats``; "" goes by their suffixes.
+    keep: Whether a document is wanted, by its id.
+    """
+    for file in files_of(path, any_suffix=bool(format)):
+        source = Source(file, name=relative_name(path, file))
+        for text in (
+            read(file, format) if format else read_source(source, by_line=True)
+        ):
+            if text.text.strip() and keep(text.id):
+                doc = nlp.tokenizer(text.text)
+                doc.user_data["doc_id"] = text.id
+                yield doc
 
 
 class SilverReport(NamedTuple):

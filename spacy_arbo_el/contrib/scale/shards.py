@@ -13,15 +13,25 @@ import srsly
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ...corpora import parquet
+from ...base.extras import import_pyarrow
 from ...corpora.docbin import SUFFIX
 from ...corpora.json_documents import Source
+from ...corpora.parquet import SUFFIX as PARQUET
 from ...corpora.read import docs_in, files_of, relative_name
 from ...storage.files import write_file
 from ...storage.lines import Lines, OnBad, read_lines
 
 # Documents of a shard. A multiple of the documents that are encoded at a time.
 SIZE = 256
+
+
+def count_rows(path: Path) -> int | None:
+    """Count the rows of a file. None where it can't be read."""
+    pyarrow = import_pyarrow()
+    try:
+        return int(pyarrow.parquet.ParquetFile(path).metadata.num_rows)
+    except (OSError, pyarrow.ArrowException):
+        return None
 
 
 @dataclass(frozen=True)
@@ -117,8 +127,8 @@ def borders(file: Path, size: int) -> Iterator[tuple[int, int | None, int]]:
         yield from _borders_of_lines(file, size)
         return
     count: int | None = None
-    if suffix == parquet.SUFFIX:
-        count = parquet.count_rows(file)
+    if suffix == PARQUET:
+        count = count_rows(file)
     elif suffix == SUFFIX:
         count = _count_docs(file)
     if count is None:

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...base.errors import Errors
@@ -44,8 +44,6 @@ NAMES = "names"
 OF_ANNOTATIONS = {"pattern", "start", "end", "mention", "mentions", "span", "spans"}
 # Beside "text", one of these makes a document.
 OF_DOCUMENTS = {"mention", "mentions", "spans", "ents", "entities", "start"}
-# What the beginning of a URI ends with.
-ENDS = tuple(":/#_")
 # A list as Python or NumPy prints it, which is what a saved data frame has. Nulls are left out.
 _QUOTED = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
 _PRINTED_LIST = re.compile(
@@ -134,19 +132,6 @@ def further_ids(value: Any) -> list[str] | None:
     ):
         return list(ids)
     return None
-
-
-def ids_of_xrefs(xrefs: Iterable[str], prefixes: Sequence[str]) -> Iterator[str]:
-    """Cross-references into vocabularies, each with its prefix and without it.
-
-    prefixes: Of CURIEs, such as "MESH", in any case; or beginnings of URIs, as "http://mesh/".
-    """
-    starts = [prefix if prefix.endswith(ENDS) else f"{prefix}:" for prefix in prefixes]
-    for xref in xrefs:
-        for start in starts:
-            local = xref[len(start) :]
-            if local and xref.lower().startswith(start.lower()):
-                yield from (xref, start + local, local)
 
 
 def _as_list(value: Any) -> Any:

@@ -11,9 +11,13 @@ from hypothesis import strategies as st
 from spacy.tokens import Span
 
 from spacy_arbo_el import Entity
-from spacy_arbo_el.contrib.papers.silver import choose, scanned, write_chosen
+from spacy_arbo_el.contrib.papers.silver import (
+    choose,
+    read_plain_documents,
+    scanned,
+    write_chosen,
+)
 from spacy_arbo_el.corpora.docbin import read_docs, write_docbin
-from spacy_arbo_el.corpora.read import read_plain_documents
 from spacy_arbo_el.find.dictionary import Dictionary
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 

@@ -63,9 +63,8 @@ class _SilverTexts:
         """
         from tqdm import tqdm
 
-        from ....corpora.read import read_plain_documents
         from ..hidden import is_dev
-        from ..silver import scanned
+        from ..silver import read_plain_documents, scanned
 
         def keep(id_: str) -> bool:
             return of_dev is None or is_dev(id_, self.seed) == of_dev
