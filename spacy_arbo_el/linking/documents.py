@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from spacy.tokens import Doc, Span
 
@@ -71,15 +72,26 @@ class DocumentLinker:
 
     def _parts(self, spans: Sequence[Span]) -> DocLinks:
         """The links of the parts of coordinations, of those whose parts are all linked."""
+        readings = [
+            (span.start_char, parts)
+            for span in spans
+            for parts in self.stages.reader.coordinations(span)
+        ]
+        if not readings:
+            return {}
+        # By themselves: what else the document speaks of has no part in it.
+        groups = [parts for _, parts in readings]
+        linked = iter(self.stages.link(groups, self.threshold).links)
         links: DocLinks = {}
-        for span in spans:
-            for parts in self.stages.reader.coordinations(span):
-                # By themselves: what else the document speaks of has no part in it.
-                linked = self.stages.link([parts], self.threshold).links
-                if len({link.kb_id for link in linked} - {NIL}) == len(parts):
-                    for part, link in zip(parts, linked):
-                        link = replace(link, read_as=part._.get(FOUND_AS))
-                        links.setdefault(place_of(part), link)
+        for start_char, parts in readings:
+            of_parts = list(islice(linked, len(parts)))
+            if len({link.kb_id for link in of_parts} - {NIL}) < len(parts):
+                continue
+            shift = start_char - parts[0].start_char
+            for part, link in zip(parts, of_parts):
+                start, end, label = place_of(part)
+                place = start + shift, end + shift, label
+                links.setdefault(place, replace(link, read_as=part._.get(FOUND_AS)))
         return links
 
     def annotate(self, doc: Doc, links: DocLinks) -> None:

@@ -22,13 +22,14 @@ from .getters import (
     SpanGetter,
     find_mentions,
     offsets_of_span,
-    same_tokens,
 )
 from .normalization.text import Normalizer, keep, normalized, with_names
 from .record import MentionBatch, records_of
 
 # Characters of a longer mention are a sentence rather than a coordination of names.
 LONGEST = 200
+# Tokens on either side of it, with which its parts are read.
+AROUND = 64
 Spans = Sequence[Sequence[Span]]
 
 # Labels of values, which are no entities unless the knowledge base has such a type.
@@ -143,7 +144,7 @@ class MentionReader:
     def coordinations(self, span: Span) -> Iterator[list[Span]]:
         """The ways to read a mention as a coordination: its parts, with ``FOUND_AS``.
 
-        They are spans of copies of the document, which stays as it is. There are none where the
+        They are spans of new Docs, which have the text around the mention. There are none where the
         mention is a name as a whole.
         """
         text = span.text
@@ -154,9 +155,10 @@ class MentionReader:
             or self.named([folded(text)])
         ):
             return
-        first = span.start_char
+        passage = span.doc[max(span.start - AROUND, 0) : span.end + AROUND]
+        first = span.start_char - passage.start_char
         for names in readings_of([text[start:end] for start, end in places]):
-            doc = same_tokens(span.doc, span.doc.vocab)
+            doc = passage.as_doc()
             parts = []
             for (start, end), name in zip(places, names):
                 part = doc.char_span(first + start, first + end, span.label)
