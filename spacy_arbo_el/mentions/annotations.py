@@ -211,8 +211,7 @@ class Link:
     def to_data(self) -> dict[str, Any]:
         """Plain values that msgpack can carry."""
         data = vars(self) | {"evidence": [list(step) for step in self.evidence]}
-        for name in ("ids", "scores", "titles"):
-            data[name] = list(data[name])
+        data.update((name, list(data[name])) for name in LISTS)
         del data["mention"]
         return data
 
@@ -222,6 +221,8 @@ class Link:
         evidence = [Evidence(*step) for step in data["evidence"]]
         values = {**data, "evidence": evidence, "mention": _mention_of(span)}
         values.pop(BY_LABEL, None)
+        # A DocBin makes tuples of lists.
+        values.update((name, list(data[name])) for name in LISTS)
         return cls(**values)
 
 
@@ -250,6 +251,8 @@ DEFAULT_EXTENSION = "arbo"
 DocLinks = dict[Place, Link]
 # The key of the links of further labels over the same text, among the values of the first.
 BY_LABEL = "by_label"
+# The parts of a link that are lists of plain values.
+LISTS = ("ids", "scores", "titles")
 # Which existing kb ids a linker replaces: all, none, or "nil" for "NIL" alone.
 Overwrite = bool | str
 ONLY_NIL = "nil"

@@ -50,9 +50,9 @@ VAGUE = frozenset(
 )
 CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 CEILINGS = {
-    "tokens of the core": 232_140,
-    "tokens of contrib/": 79_720,
-    "tokens of tests/": 250_200,
+    "tokens of the core": 232_620,
+    "tokens of contrib/": 80_010,
+    "tokens of tests/": 250_270,
     "tokens a line of code": 8.6,
     "percent of names that are vague": 0.6,
     "asserts that join several checks": 52,
