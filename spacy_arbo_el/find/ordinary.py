@@ -19,8 +19,9 @@ _LONGER = re.compile(r"[^\W\d_]{4,}")
 _WITHIN = re.compile(r"(?<![^\W\d_])[^\W\d_]{2,}(?=\s+[^\W\d_])")
 # A word with a capital letter at the end of a text, that is no genitive.
 _CAPITALIZED = re.compile(r"(?<![\w'\u2019])([A-Z\u00c0-\u00de][^\W_]+)[^\S\n]+\Z")
-# The end of a sentence, or of a heading, or the beginning of a list, at the end of a text.
-_ENDS_SENTENCE = re.compile(r"(?:\A|[.!?:]\W|\n\s*\n|\n\W*[-*\u2022])\W*\Z")
+# What stands between the last word and the end; and what ends a sentence there.
+_GAP = re.compile(r"(?<!\W)\W*\Z")
+_ENDS_SENTENCE = re.compile(r"[.!?:]\W|\n\s*\n|\A[^\n]*\n\W*[-*\u2022]")
 
 
 def is_other_thing(
@@ -54,7 +55,8 @@ def _is_doubtful(text: str, start: int, end: int, stop_words: Container[str]) ->
     words = _LONGER.findall(f"{before} {text[end : end + AROUND]}")
     if sum(map(str.istitle, words)) > len(words) / 2:
         return True
-    return _ENDS_SENTENCE.search(before) is not None
+    gap = _GAP.search(before)
+    return not (gap and gap.start()) or _ENDS_SENTENCE.search(gap[0]) is not None
 
 
 def in_capitals(text: str, start: int, end: int, stop_words: Container[str]) -> bool:
