@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.arrays import mix, offsets_of
+from ..base.arrays import int_array, mix, offsets_of
 from ..mentions.normalization.abbreviations import find_abbreviations, occurrences
 from ..names.signs import CONJUNCTIONS, Joint, sign_of
 from ..names.word_index import (
@@ -113,7 +113,7 @@ def near_windows(
     kinds = dict.fromkeys(unit.words for unit in units)
     numbers = {words: number for number, words in enumerate(kinds)}
     words = _words_of_kinds(list(kinds), index)
-    kind_of = np.array([numbers[unit.words] for unit in units], dtype=np.int64)
+    kind_of = int_array([numbers[unit.words] for unit in units])
     start, length, key = _candidates(units, kind_of, words, index)
     _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
     bounds = offsets_of(length[first])
@@ -135,11 +135,9 @@ def nearest_names(
     kinds = dict.fromkeys(unit.words for window in windows for unit in window)
     numbers = {words: number for number, words in enumerate(kinds)}
     flat = [numbers[unit.words] for window in windows for unit in window]
-    bounds = offsets_of(np.array([len(window) for window in windows], dtype=np.int64))
+    bounds = offsets_of([len(window) for window in windows])
     words = _words_of_kinds(list(kinds), index)
-    return _nearest(
-        WordWindows(bounds, np.array(flat, dtype=np.int64), *words), index, least
-    )
+    return _nearest(WordWindows(bounds, int_array(flat), *words), index, least)
 
 
 def _nearest(
@@ -159,12 +157,10 @@ def _words_of_kinds(
     ]
     flat = [pair for pairs in matches_of_words for pair in pairs]
     return (
-        offsets_of(
-            np.array([len(pairs) for pairs in matches_of_words], dtype=np.int64)
-        ),
-        np.array([number for number, _ in flat], dtype=np.int64),
+        offsets_of([len(pairs) for pairs in matches_of_words]),
+        int_array([number for number, _ in flat]),
         np.array([similarity for _, similarity in flat], dtype=np.float32),
-        np.array([len(words) for words in kinds], dtype=np.int64),
+        int_array([len(words) for words in kinds]),
     )
 
 
@@ -183,11 +179,9 @@ def _candidates(
     """
     count = len(units)
     in_names = (np.diff(words[0]) > 0)[kind]
-    group = np.array([unit.group for unit in units], dtype=np.int64)
+    group = int_array([unit.group for unit in units])
     short = np.array([unit.is_short for unit in units], dtype=bool)
-    telling = offsets_of(
-        np.array([_tells(unit, index) for unit in units], dtype=np.int64)
-    )
+    telling = offsets_of([_tells(unit, index) for unit in units])
     first = np.flatnonzero(in_names)
     key = np.zeros(len(first), dtype=np.uint64)
     windows_by_length = []

@@ -7,7 +7,7 @@ import numpy as np
 from spacy.tokens import Doc, Span
 from spacy.util import minibatch
 
-from ..base.arrays import ragged_ranges
+from ..base.arrays import int_array, minus_ones, ragged_ranges
 from ..base.errors import Errors
 from ..kb.knowledge_base import ArboKB
 from .getters import SpanGetter
@@ -40,8 +40,8 @@ def gold_positions(kb: ArboKB, gold_ids: Sequence[Sequence[str]]) -> np.ndarray:
 
     gold_ids: The gold ids of each of m mentions.
     """
-    counts = np.array([len(ids) for ids in gold_ids], dtype=np.int64)
-    gold = np.full((len(gold_ids), max(counts.max(initial=0), 1)), -1, dtype=np.int64)
+    counts = int_array([len(ids) for ids in gold_ids])
+    gold = minus_ones((len(gold_ids), max(counts.max(initial=0), 1)))
     columns = ragged_ranges(np.zeros(len(gold_ids), dtype=np.int64), counts)
     flat = [kb_id for ids in gold_ids for kb_id in ids]
     gold[np.repeat(np.arange(len(gold_ids)), counts), columns] = (
