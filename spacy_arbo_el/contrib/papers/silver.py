@@ -18,8 +18,9 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
+from ...corpora.annotated import AnnotatedText
 from ...corpora.docbin import read_docs, write_parts
-from ...corpora.docs import copied
+from ...corpora.docs import copied, to_doc
 from ...corpora.json_documents import Source
 from ...corpora.read import files_of, read, read_source, relative_name
 from ...find.dictionary import Dictionary, Name
@@ -63,8 +64,8 @@ def read_plain_documents(
             read(file, format) if format else read_source(source, by_line=True)
         ):
             if text.text.strip() and keep(text.id):
-                doc = nlp.tokenizer(text.text)
-                doc.user_data["doc_id"] = text.id
+                doc = to_doc(nlp, AnnotatedText(text.id, text.text))
+                doc.spans.clear()
                 yield doc
 
 
