@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import ensure_path, registry
@@ -19,7 +18,7 @@ from ..evaluation.uncertainty import standard_errors
 from ..linker import ArboLinker, linkers_of
 from ..mentions.record import text_fingerprint
 from ..runs.evaluation import ERRORS
-from .calibrate import Fit, annotated_docs, install
+from .calibrate import Fit, annotated_docs, divided, install
 from .exemplar_fit import without_exemplars
 from .held_out import FOLDS, fit_held_out
 from .thresholds import LINKING_SCORES, THRESHOLDS
@@ -92,14 +91,15 @@ class Calibrate:
             rough = is_same and self._last["rough"]
         if not is_same or self._last["rough"] != rough:
             self._last.clear()
-            docs, training_docs = (
-                list(read_docs(ensure_path(path), nlp.vocab)) if path else []
-                for path in (self.path, self.train)
-            )
+            docs = list(read_docs(ensure_path(self.path), nlp.vocab))
             fitted = {}
             for name, linker in linkers.items():
                 if self.tune_by:
                     linker.threshold = self._priors.setdefault(name, linker.threshold)
+                # Read where documents are held out alone.
+                training_docs = (
+                    read_docs(ensure_path(self.train), nlp.vocab) if self.train else ()
+                )
                 fitted[name] = fit_and_score(
                     linker, docs, self.tune_by, rough, training_docs
                 )
@@ -143,17 +143,16 @@ def fit_and_score(
     thresholds = THRESHOLDS[::EVERY] if rough else THRESHOLDS
     linker.refresh()
     held_out = linker.trainer.held_out
-    rows = np.flatnonzero(held_out.rows).tolist()
-    keys = {linker.exemplars.records[row].key for row in rows}
     held_out_docs = [
         doc
-        for doc in annotated_docs(linker, training_docs)
+        for doc in (training_docs if held_out.documents else ())
         if text_fingerprint(doc.text) in held_out.documents
     ]
+    keys = held_out.keys
     with without_exemplars(linker, keys) if keys else nullcontext():
         fit = fit_held_out(
             linker,
-            [*docs, *held_out_docs],
+            [*docs, *annotated_docs(linker, held_out_docs)],
             folds,
             tune_by,
             stages,
@@ -163,11 +162,12 @@ def fit_and_score(
     if not docs or not fit.without:
         return fit.whole, {}
     results = []
-    for fold, fold_fit in enumerate(fit.without):
+    # The documents of dev come first, so they are divided as they are by themselves.
+    for (_, fold), fold_fit in zip(divided(docs, len(fit.without)), fit.without):
         results += linked_outcomes(
             linker,
             fold_fit.within(stages),
-            unlinked_examples(docs[fold :: len(fit.without)]),
+            unlinked_examples(fold),
             fit.whole.threshold,
         )
     errors = standard_errors(results, seen_by(linker))

@@ -23,8 +23,8 @@ class ByLabel(float):
         if isinstance(setting, ByLabel):
             return setting
         table = dict(setting) if isinstance(setting, Mapping) else {}
-        others = table.pop(OTHER_LABELS, default) if table else setting
-        numbers = super().__new__(cls, cast(float, others))
+        number = table.pop(OTHER_LABELS, default) if table else setting
+        numbers = super().__new__(cls, cast(float, number))
         numbers.by_label = table
         return numbers
 

@@ -60,30 +60,31 @@ class DocumentLinker:
         reader = self.stages.reader
         labels = reader.settings.labels
         all_links: list[DocLinks] = []
-        for doc, group in zip(docs, spans):
+        for doc, group, of_parts in zip(docs, spans, self._parts(spans)):
             of_doc = {
                 place_of(span): Link(NIL, 0.0)
                 for span in reader.all_mentions(doc)
                 if labels is None or span.label_ in labels
             }
             of_doc.update(zip(map(place_of, group), rest))
-            all_links.append(self._parts(group) | of_doc)
+            all_links.append(of_parts | of_doc)
         return all_links
 
-    def _parts(self, spans: Sequence[Span]) -> DocLinks:
-        """The links of the parts of coordinations, of those whose parts are all linked."""
+    def _parts(self, spans: Sequence[Sequence[Span]]) -> list[DocLinks]:
+        """By document, the links of the parts of coordinations whose parts are all linked."""
+        links_of_docs: list[DocLinks] = [{} for _ in spans]
         readings = [
-            (span.start_char, parts)
-            for span in spans
+            (links, span.start_char, parts)
+            for links, group in zip(links_of_docs, spans)
+            for span in group
             for parts in self.stages.reader.coordinations(span)
         ]
         if not readings:
-            return {}
+            return links_of_docs
         # By themselves: what else the document speaks of has no part in it.
-        groups = [parts for _, parts in readings]
+        groups = [parts for _, _, parts in readings]
         linked = iter(self.stages.link(groups, self.threshold).links)
-        links: DocLinks = {}
-        for start_char, parts in readings:
+        for links, start_char, parts in readings:
             of_parts = list(islice(linked, len(parts)))
             if len({link.kb_id for link in of_parts} - {NIL}) < len(parts):
                 continue
@@ -92,7 +93,7 @@ class DocumentLinker:
                 start, end, label = place_of(part)
                 place = start + shift, end + shift, label
                 links.setdefault(place, replace(link, read_as=part._.get(FOUND_AS)))
-        return links
+        return links_of_docs
 
     def annotate(self, doc: Doc, links: DocLinks) -> None:
         annotate(

@@ -9,6 +9,7 @@ import numpy as np
 from spacy.tokens import Doc, Span
 from spacy.util import registry
 
+from ..base.arrays import int_array
 from ..base.errors import Warnings
 from ..base.log import warn_once
 from ..base.settings import check_strings
@@ -148,12 +149,10 @@ class MentionReader:
         mention is a name as a whole.
         """
         text = span.text
-        places = parts_of(text) if len(text) <= LONGEST else []
-        if (
-            len(places) < 2
-            or not self.settings.parts_key
-            or self.named([folded(text)])
-        ):
+        if not self.settings.parts_key or len(text) > LONGEST:
+            return
+        places = parts_of(text)
+        if len(places) < 2 or self.named([folded(text)]):
             return
         passage = span.doc[max(span.start - AROUND, 0) : span.end + AROUND]
         first = span.start_char - passage.start_char
@@ -178,8 +177,7 @@ class MentionReader:
             return replace(MentionBatch.empty(), n_documents=len(spans))
         groups = [group for _, group in numbered]
         offsets = [
-            np.array([offsets_of_span(span) for span in group], dtype=np.int64)
-            for group in groups
+            int_array([offsets_of_span(span) for span in group]) for group in groups
         ]
         # A Doc builds its text on every access.
         as_written = ReadTexts([group[0].doc.text for group in groups], offsets)
@@ -197,9 +195,7 @@ class MentionReader:
         return MentionBatch(
             records,
             inputs,
-            np.repeat(
-                np.array([number for number, _ in numbered], dtype=np.int64), counts
-            ),
+            np.repeat(int_array([number for number, _ in numbered]), counts),
             np.array(
                 [span.label for group in groups for span in group], dtype=np.uint64
             ),

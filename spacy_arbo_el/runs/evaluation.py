@@ -205,10 +205,8 @@ def is_chosen(evaluations: Sequence[Evaluation]) -> bool:
 
     evaluations: Those of the training so far, at least one: each score with all others.
     """
-    score, scores = evaluations[-1]
-    best, of_best = max(evaluations, key=lambda evaluation: evaluation[0])
-    noise = math.hypot(scores.get(ERROR, 0.0), of_best.get(ERROR, 0.0))
-    return score >= best - noise
+    lead, noise = _lead_of_best(evaluations, evaluations[-1])
+    return lead <= noise
 
 
 def gain_of_training(evaluations: Sequence[Evaluation]) -> str:
@@ -217,12 +215,21 @@ def gain_of_training(evaluations: Sequence[Evaluation]) -> str:
     evaluations: At least one. The first is that of the pipeline before training, whose ranker and
         curves were fitted as those of the others.
     """
-    score, scores = evaluations[0]
-    best, of_best = max(evaluations, key=lambda evaluation: evaluation[0])
-    noise = math.hypot(scores.get(ERROR, 0.0), of_best.get(ERROR, 0.0))
-    gain = f"Before training {score:.3f}, best {best:.3f}, standard error {noise:.3f}"
-    if best - score > noise:
+    score = evaluations[0][0]
+    lead, noise = _lead_of_best(evaluations, evaluations[0])
+    gain = f"Before training {score:.3f}, best {score + lead:.3f}, standard error {noise:.3f}"
+    if lead > noise:
         return f"{gain}: training has gained"
     return (
         f"{gain}: nothing is certain to be gained beyond `arbo fit`, which costs less"
     )
+
+
+def _lead_of_best(
+    evaluations: Sequence[Evaluation], evaluation: Evaluation
+) -> tuple[float, float]:
+    """How far the best score is above that of an evaluation, and the standard error of that."""
+    score, scores = evaluation
+    best, scores_of_best = max(evaluations, key=lambda candidate: candidate[0])
+    noise = math.hypot(scores.get(ERROR, 0.0), scores_of_best.get(ERROR, 0.0))
+    return best - score, noise

@@ -4,9 +4,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from ..mentions.record import MentionRecord
+from ..mentions.record import MentionKey, MentionRecord
 
 # With fewer of them, all mentions are trained on.
 MIN_MENTIONS = 200
@@ -20,11 +18,11 @@ HASHES = 1 << 32
 class HeldOut:
     """Mentions that the encoder is not trained on.
 
-    rows: (n,) bool, whether each is.
+    keys: What identifies them.
     documents: The fingerprints of the documents that are held out as a whole.
     """
 
-    rows: np.ndarray
+    keys: frozenset[MentionKey]
     documents: frozenset[str]
 
     @classmethod
@@ -37,14 +35,15 @@ class HeldOut:
         documents = frozenset(
             record.key[0] for record in records if _is_chosen(record.key[0], share)
         )
-        chosen = [
-            record.key[0] in documents
-            or any(_is_chosen(kb_id, share * OF_ENTITIES) for kb_id in record.kb_ids)
+        keys = frozenset(
+            record.key
             for record in records
-        ]
-        if sum(chosen) < MIN_MENTIONS:
-            return cls(np.zeros(len(records), dtype=bool), frozenset())
-        return cls(np.array(chosen), documents)
+            if record.key[0] in documents
+            or any(_is_chosen(kb_id, share * OF_ENTITIES) for kb_id in record.kb_ids)
+        )
+        if len(keys) < MIN_MENTIONS:
+            return cls(frozenset(), frozenset())
+        return cls(keys, documents)
 
 
 def _is_chosen(text: str, share: float) -> bool:

@@ -211,9 +211,10 @@ class Trainer:
             texts = kb.vectors.distinct_texts(settings.verbalization)
             inputs = datastore.encoder.read_texts(texts.texts)
         # What is held out is no target either.
+        held_out = self.held_out.keys
         records = [
-            replace(record, kb_ids=()) if is_held_out else record
-            for record, is_held_out in zip(exemplars.records, self.held_out.rows)
+            replace(record, kb_ids=()) if record.key in held_out else record
+            for record in exemplars.records
         ]
         table = GoldTable(records, kb, texts, inputs.lengths[inputs.passage])
         cache = EmbeddingCache(

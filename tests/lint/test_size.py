@@ -50,7 +50,7 @@ VAGUE = frozenset(
 )
 CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 CEILINGS = {
-    "tokens of the core": 232_620,
+    "tokens of the core": 232_600,
     "tokens of contrib/": 80_010,
     "tokens of tests/": 250_270,
     "tokens a line of code": 8.6,
