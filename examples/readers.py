@@ -39,9 +39,9 @@ from spacy_arbo_el.corpora.json_documents import (
     read_each,
     string,
 )
-from spacy_arbo_el.corpora.offsets import CHARACTERS, Given, places_in
-from spacy_arbo_el.storage.formats import corpus_formats
-from spacy_arbo_el.storage.lines import OnBad, PathLike, throw
+from spacy_arbo_el.records.formats import corpus_formats
+from spacy_arbo_el.records.lines import OnBad, PathLike, throw
+from spacy_arbo_el.records.offsets import CHARACTERS, Given, places_in
 
 
 @corpus_formats("doccano")

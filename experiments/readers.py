@@ -15,8 +15,8 @@ from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
 from spacy_arbo_el.corpora.convert import strip_prefix
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import ImportReport
-from spacy_arbo_el.storage.formats import corpus_formats, entity_formats
-from spacy_arbo_el.storage.lines import OnBad, read_records, throw
+from spacy_arbo_el.records.formats import corpus_formats, entity_formats
+from spacy_arbo_el.records.lines import OnBad, read_records, throw
 
 DISEASE = ("Disease",)
 

@@ -20,6 +20,7 @@ from .base.errors import Errors, Warnings, code_of
 from .kb.database import DATABASE
 from .linker import ArboLinker, find_linker
 from .linking.component_folder import CHECKSUMS
+from .records.lines import read_start
 from .storage.files import CAN_LOCK, MANIFEST, Checksum, Manifest, remove_abandoned
 from .storage.folders import (
     LOCK,
@@ -30,7 +31,6 @@ from .storage.folders import (
     replacing_folder,
     restore,
 )
-from .storage.lines import read_start
 
 # Seconds that saving waits for another program which is changing the same pipeline.
 PATIENCE = 60.0

@@ -18,7 +18,7 @@ from spacy.util import import_file
 from spacy_arbo_el.corpora.read import read
 from spacy_arbo_el.kb.importers import ImportReport
 from spacy_arbo_el.kb.loaders import known_format_of
-from spacy_arbo_el.storage.formats import entity_formats
+from spacy_arbo_el.records.formats import entity_formats
 
 DATA = Path(__file__).parent / "data"
 # The formats of the example: doccano and spacy-json.

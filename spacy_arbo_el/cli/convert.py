@@ -7,7 +7,7 @@ from pathlib import Path
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ..storage.formats import corpus_formats, names_of
+from ..records.formats import corpus_formats, names_of
 from ._util import user_errors, visible, warn_of_lacking
 from .arguments import CODE, EXCLUDE, check_needs
 
@@ -71,7 +71,7 @@ def convert_command(
 
     from ..corpora.convert import convert_corpus
     from ..corpora.read import read_ids
-    from ..storage.lines import throw
+    from ..records.lines import throw
 
     problems: list[ValueError] = []
     gold: Counter[str] = Counter()

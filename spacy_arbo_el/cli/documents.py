@@ -15,7 +15,7 @@ from spacy.tokens import Doc
 from wasabi import msg
 
 from ..base.errors import Errors
-from ..storage.lines import throw
+from ..records.lines import throw
 from ._util import visible
 from .arguments import check_data, check_model
 

@@ -11,7 +11,7 @@ import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ..storage.formats import entity_formats, names_of
+from ..records.formats import entity_formats, names_of
 from ._util import print_table, user_errors, visible
 from .arguments import CODE, KB, is_pipeline, load_linker
 

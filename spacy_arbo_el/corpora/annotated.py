@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from ..base.errors import Errors
-from ..storage.formats import Sniffing
-from ..storage.lines import OnBad, PathLike
+from ..records.formats import Sniffing
+from ..records.lines import OnBad, PathLike
+from ..records.offsets import offsets_problem
 
 NIL = "NIL"
 JOINER = "|"
@@ -100,15 +101,6 @@ def _trimmed(mention: AnnotatedMention, text: str) -> AnnotatedMention:
         return mention
     start = mention.start + len(words) - len(words.lstrip())
     return replace(mention, start=start, end=start + len(words.strip()))
-
-
-def offsets_problem(start: int, end: int, length: int) -> str:
-    """Message for offsets that do not fit a text's length."""
-    return (
-        f"a mention from {start} to {end} doesn't fit a text of {length} characters. Offsets "
-        "count characters from 0, the end is exclusive and greater than the start. For others, "
-        "give arbo convert --offsets."
-    )
 
 
 def split_ids(value: str, separators: str = JOINER) -> tuple[str, ...]:

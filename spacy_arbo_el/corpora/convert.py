@@ -7,7 +7,7 @@ from dataclasses import replace
 from spacy.language import Language
 
 from ..kb.entity import Entity
-from ..storage.lines import OnBad, PathLike, throw
+from ..records.lines import OnBad, PathLike, throw
 from .annotated import AnnotatedText, unique
 from .docbin import write_docbin
 from .docs import to_doc, warn_of_overlaps

@@ -8,9 +8,7 @@ from spacy.util import minibatch
 from spacy.vocab import Vocab
 
 from ..base.errors import Errors
-from ..storage.files import write_file
-from ..storage.folders import FolderKind, replacing_folder
-from ..storage.lines import (
+from ..records.lines import (
     WHOLE,
     Lines,
     OnBad,
@@ -19,6 +17,8 @@ from ..storage.lines import (
     files_in,
     throw,
 )
+from ..storage.files import write_file
+from ..storage.folders import FolderKind, replacing_folder
 
 SUFFIX = ".spacy"
 # Documents per file of a folder.

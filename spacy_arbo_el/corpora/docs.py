@@ -9,7 +9,7 @@ from spacy.training import Example
 
 from ..base.errors import Errors, Warnings
 from ..mentions.getters import same_tokens
-from ..storage.lines import PathLike
+from ..records.lines import PathLike
 from .annotated import AnnotatedMention, AnnotatedText
 
 MENTIONS_KEY = "mentions"

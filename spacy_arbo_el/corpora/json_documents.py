@@ -21,8 +21,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..storage.formats import certainty, check_readable
-from ..storage.lines import (
+from ..records.formats import certainty, check_readable
+from ..records.lines import (
     WHOLE,
     Lines,
     OnBad,
@@ -35,8 +35,8 @@ from ..storage.lines import (
     read_text,
     throw,
 )
+from ..records.offsets import Given, Misplaced, place
 from .annotated import LABEL, AnnotatedMention, AnnotatedText, split_ids
-from .offsets import Given, Misplaced, place
 
 
 class Problem(Exception):

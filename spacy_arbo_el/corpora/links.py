@@ -14,10 +14,10 @@ from ..mentions.annotations import links_of
 from ..mentions.getters import SpanGetter, find_mentions
 from ..mentions.record import document_id
 from ..mentions.sentences import sentence_of
+from ..records.cells import cell
+from ..records.formats import link_formats
 from ..show.frames import LINK, link_row
-from ..storage.cells import cell
 from ..storage.files import replacing
-from ..storage.formats import link_formats
 
 # Endings of files that are not written. Without one of these, a name is that of a folder.
 OTHER_FILES = (".json", ".tsv", ".txt", ".html", ".xml", ".gz", ".zip", ".parquet")

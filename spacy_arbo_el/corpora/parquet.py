@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..base.extras import import_pyarrow
-from ..storage.lines import line_error
+from ..records.lines import line_error
 from .annotated import AnnotatedText
 from .json_documents import Source, read_each, text_of_record
 

@@ -16,8 +16,8 @@ from spacy.vocab import Vocab
 from ..base.errors import Errors, Warnings
 from ..base.settings import check_choice
 from ..mentions.record import document_id
-from ..storage.formats import check_readable, corpus_formats, format_of, make_reader
-from ..storage.lines import (
+from ..records.formats import check_readable, corpus_formats, format_of, make_reader
+from ..records.lines import (
     OTHER_ENCODING,
     OnBad,
     PathLike,
@@ -30,11 +30,11 @@ from ..storage.lines import (
     throw,
     unpacked_start,
 )
+from ..records.offsets import CHARACTERS, READINGS, is_within_word, within_words
 from .annotated import AnnotatedText
 from .docbin import SUFFIX, numbered_docs
 from .docs import to_doc, unlinked, warn_of_overlaps
 from .json_documents import JsonlReader, Source, read_each, text_of_record
-from .offsets import CHARACTERS, READINGS, is_within_word, within_words
 from .parquet import SUFFIX as PARQUET
 from .parquet import read_parquet
 from .table import read_table

@@ -14,14 +14,14 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from ..storage.cells import uncell
-from ..storage.formats import certainty, check_readable
-from ..storage.lines import OnBad, PathLike, check_exists, line_error, throw
-from ..storage.tables import open_table
+from ..records.cells import uncell
+from ..records.formats import certainty, check_readable
+from ..records.id_fields import FoundId, find_id
+from ..records.lines import OnBad, PathLike, check_exists, line_error, throw
+from ..records.offsets import CHARACTERS, Given
+from ..records.tables import open_table
 from .annotated import LABEL, AnnotatedMention, AnnotatedText, split_ids
-from .id_fields import FoundId, find_id
 from .json_documents import About, Problem, Source, placed_or_reported
-from .offsets import CHARACTERS, Given
 
 COLUMNS = ("id", "text", "start", "end", "mention", "label", "kb_id", "cluster")
 

@@ -15,7 +15,7 @@ from ..mentions.getters import offsets_of_span
 from ..mentions.record import ID_SEPARATOR, document_id, text_fingerprint
 from ..mentions.sentences import sentence_of
 from ..names.spellings import folded
-from ..storage.cells import csv_text
+from ..records.cells import csv_text
 from .outcomes import Outcome
 from .report import seen_by
 

@@ -12,7 +12,7 @@ from ..base.settings import check_choice
 from ..evaluation.holdout import remove_entities, with_removed_as_nil
 from ..evaluation.report import table_of_numbers
 from ..linker import ArboLinker, find_linker, name_of_linker
-from ..storage.cells import csv_text
+from ..records.cells import csv_text
 from .calibrate import Fit, fit_calibration
 from .thresholds import (
     LINKING_SCORES,

@@ -9,7 +9,8 @@ from typing import Any
 from ..base.display import shortened
 from ..base.errors import Errors
 from ..names.firms import firm_forms
-from ..storage.lines import is_storable
+from ..records.fields import is_missing
+from ..records.lines import is_storable
 
 NIL = "NIL"
 # Larger frequencies don't fit into a float.
@@ -152,13 +153,6 @@ class Entity:
             return text
         except (ValueError, TypeError, RecursionError) as error:
             raise Errors.E039(id=self.id, problem=error) from None
-
-
-def is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN, or ``pandas.NA``."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return not isinstance(value, str) and isinstance(value, Real) and value != value
 
 
 def is_frequency(value: Any) -> bool:

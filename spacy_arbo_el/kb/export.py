@@ -12,10 +12,10 @@ from typing import Any, BinaryIO
 
 from ..base.errors import Errors
 from ..base.extras import import_pyarrow
-from ..storage.cells import cell
+from ..records.cells import cell
+from ..records.fields import ALT_IDS, FIELDS, LISTS, NAMES
 from ..storage.files import replacing
 from .entity import Entity
-from .importers.fields import ALT_IDS, FIELDS, LISTS, NAMES
 from .importers.jsonl import entity_lines
 from .knowledge_base import ArboKB
 from .layout import Layout

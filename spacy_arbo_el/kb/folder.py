@@ -21,6 +21,7 @@ from filelock import FileLock
 from ..base.errors import Errors, Warnings, code_of
 from ..base.log import warn_once
 from ..base.settings import check_choice
+from ..records.lines import check_exists, read_start
 from ..storage.files import MANIFEST, is_temporary, remove_abandoned, unpack_arrays
 from ..storage.folders import (
     LOCK,
@@ -30,7 +31,6 @@ from ..storage.folders import (
     replacing_folder,
 )
 from ..storage.folders import restore as restore_folder
-from ..storage.lines import check_exists, read_start
 from ..storage.locks import SharedLock
 from .database import DATABASE, DTYPES, FORMAT, VERSION, Database, check_database
 from .store import EntityStore

@@ -17,8 +17,8 @@ from spacy.util import SimpleFrozenList
 from spacy.vocab import Vocab
 
 from ..base.display import counted
+from ..records.lines import is_storable
 from ..storage.files import pack_arrays
-from ..storage.lines import is_storable
 from .database import Database
 from .entity import Entity
 from .folder import (

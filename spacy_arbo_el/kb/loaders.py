@@ -9,15 +9,15 @@ from spacy.util import ensure_path, registry
 from spacy.vocab import Vocab
 
 from ..base.errors import Errors, Warnings
-from ..storage.folders import restore
-from ..storage.formats import (
+from ..records.formats import (
     check_readable,
     entity_formats,
     format_of,
     make_reader,
     parsed_options,
 )
-from ..storage.lines import check_exists
+from ..records.lines import check_exists
+from ..storage.folders import restore
 from .database import DATABASE
 from .entity import Entity
 from .folder import LOCK, replacing_kb

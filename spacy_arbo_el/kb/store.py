@@ -15,7 +15,7 @@ import numpy as np
 from ..base.arrays import int_array
 from ..base.errors import Errors
 from ..names.spellings import OWN, all_spellings, folded
-from ..storage.lines import is_storable
+from ..records.lines import is_storable
 from .database import IN, Database
 from .entity import Entity
 from .layout import Layout

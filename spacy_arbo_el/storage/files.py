@@ -23,8 +23,8 @@ import numpy as np
 import srsly
 
 from ..base.errors import Errors
-from .lines import PathLike
 
+PathLike = str | Path
 # The name of a manifest in the folder whose files it lists.
 MANIFEST = "manifest.json"
 # Windows can't open folders: nothing is locked there, and nothing of a killed program is removed.

@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 from ..base.errors import ArboError, Errors
 from .files import (
     CAN_LOCK,
+    PathLike,
     abandoned,
     is_temporary,
     leftovers,
@@ -28,7 +29,6 @@ from .files import (
     sync_tree,
 )
 from .files import temporary as temporary_beside
-from .lines import PathLike
 
 LOCK = "write.lock"
 # The folder that is being replaced, within the temporary one.

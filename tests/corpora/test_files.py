@@ -15,10 +15,10 @@ from spacy_arbo_el.corpora.links import write_links, write_table
 from spacy_arbo_el.corpora.read import known_format_of, read, read_documents, read_ids
 from spacy_arbo_el.kb import loaders
 from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans
-from spacy_arbo_el.storage.cells import cell, uncell
+from spacy_arbo_el.records.cells import cell, uncell
+from spacy_arbo_el.records.lines import is_text, read_lines
+from spacy_arbo_el.records.tables import open_table
 from spacy_arbo_el.storage.files import replacing
-from spacy_arbo_el.storage.lines import is_text, read_lines
-from spacy_arbo_el.storage.tables import open_table
 
 from ..cases import cases
 from ..expecting import raises, warns

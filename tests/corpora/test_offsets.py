@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.corpora.offsets import CHARACTERS, READINGS, Given, place, places_in
 from spacy_arbo_el.corpora.read import read
+from spacy_arbo_el.records.offsets import CHARACTERS, READINGS, Given, place, places_in
 
 from ..expecting import raises, warns
 from .strategies import TEXTS

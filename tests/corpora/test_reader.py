@@ -10,9 +10,9 @@ from spacy.util import registry
 from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText, split_ids
 from spacy_arbo_el.corpora.docbin import read_docs, write_docbin, write_parts
 from spacy_arbo_el.corpora.docs import to_doc
-from spacy_arbo_el.corpora.id_fields import find_id
 from spacy_arbo_el.corpora.json_documents import JsonlReader
 from spacy_arbo_el.corpora.reader import MentionCorpus
+from spacy_arbo_el.records.id_fields import find_id
 
 from ..cases import cases
 from ..expecting import raises

@@ -24,6 +24,7 @@ ROOMS = [
     "storage",
     "graph",
     "encoders",
+    "records",
     "kb",
     "mentions",
     "retrieval",

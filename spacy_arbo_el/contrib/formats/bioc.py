@@ -9,7 +9,6 @@ from typing import Any
 from xml.etree import ElementTree
 
 from ...corpora.annotated import LABEL, AnnotatedText
-from ...corpora.id_fields import find_id
 from ...corpora.json_documents import (
     About,
     Problem,
@@ -22,9 +21,9 @@ from ...corpora.json_documents import (
     placed,
     read_each,
 )
-from ...corpora.offsets import Given, Misplaced
-from ...storage.formats import certainty
-from ...storage.lines import (
+from ...records.formats import certainty
+from ...records.id_fields import find_id
+from ...records.lines import (
     OnBad,
     PathLike,
     check_exists,
@@ -33,6 +32,7 @@ from ...storage.lines import (
     unpacked_start,
     unpacking,
 )
+from ...records.offsets import Given, Misplaced
 from .pubtator import ids_in
 
 # An object of JSON.

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from ...corpora.annotated import AnnotatedText, split_ids
-from ...corpora.id_fields import FoundId, find_id
 from ...corpora.json_documents import Problem, Source, placed_or_reported
-from ...corpora.offsets import Given
-from ...storage.formats import BY_START
-from ...storage.lines import (
+from ...records.formats import BY_START
+from ...records.id_fields import FoundId, find_id
+from ...records.lines import (
     OnBad,
     PathLike,
     check_exists,
@@ -27,6 +26,7 @@ from ...storage.lines import (
     read_text,
     throw,
 )
+from ...records.offsets import Given
 
 
 @dataclass(frozen=True)

@@ -30,10 +30,10 @@ from functools import partial
 from urllib.parse import unquote
 
 from ...corpora.annotated import LABEL, AnnotatedText, split_ids, unique
-from ...corpora.id_fields import find_id
 from ...corpora.json_documents import Source
-from ...storage.formats import certainty
-from ...storage.lines import OnBad, PathLike, throw
+from ...records.formats import certainty
+from ...records.id_fields import find_id
+from ...records.lines import OnBad, PathLike, throw
 from .tokens import Growing, LineProblem, Numbered, NumberedLines, read_parts, split_at
 
 NO_ENTITY = "--NME--"

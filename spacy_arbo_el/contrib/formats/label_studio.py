@@ -19,7 +19,6 @@ from functools import partial
 from typing import Any
 
 from ...corpora.annotated import AnnotatedText
-from ...corpora.id_fields import FoundId, find_id, is_known, written
 from ...corpora.json_documents import (
     Problem,
     Source,
@@ -32,8 +31,9 @@ from ...corpora.json_documents import (
     read_each,
     string,
 )
-from ...storage.formats import certainty, check_readable
-from ...storage.lines import OnBad, PathLike, check_exists, throw
+from ...records.formats import certainty, check_readable
+from ...records.id_fields import FoundId, find_id, is_known, written
+from ...records.lines import OnBad, PathLike, check_exists, throw
 
 # How Label Studio counts offsets, one of ``READINGS``.
 COUNTED = "utf16-lf"

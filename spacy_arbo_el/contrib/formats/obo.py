@@ -8,8 +8,8 @@ from typing import Any
 
 from ...kb.entity import Entity
 from ...kb.importers.common import Entries, ImportReport, at_line
-from ...storage.formats import certainty
-from ...storage.lines import OnBad, PathLike, line_error, read_lines
+from ...records.formats import certainty
+from ...records.lines import OnBad, PathLike, line_error, read_lines
 
 SCOPES = ("EXACT", "NARROW", "BROAD", "RELATED")
 # The tags of synonyms by their scope; "" is that of the scope behind the text. The others are those

@@ -9,8 +9,8 @@ from typing import Any
 from ...base.extras import import_pyarrow
 from ...kb.entity import Entity
 from ...kb.importers.common import ImportReport, RecordReader
-from ...storage.formats import certainty
-from ...storage.lines import PathLike, line_error
+from ...records.formats import certainty
+from ...records.lines import PathLike, line_error
 
 
 @dataclass(frozen=True)

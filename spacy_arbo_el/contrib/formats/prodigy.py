@@ -17,7 +17,6 @@ from functools import partial
 from typing import Any
 
 from ...corpora.annotated import AnnotatedText, split_ids
-from ...corpora.id_fields import find_id
 from ...corpora.json_documents import (
     Problem,
     Source,
@@ -26,8 +25,9 @@ from ...corpora.json_documents import (
     read_each,
     string,
 )
-from ...storage.formats import certainty, check_readable
-from ...storage.lines import OnBad, PathLike, check_exists, throw
+from ...records.formats import certainty, check_readable
+from ...records.id_fields import find_id
+from ...records.lines import OnBad, PathLike, check_exists, throw
 
 # How Prodigy's recipes for entity linking begin the ids of choices that are no entity.
 NIL_CHOICE = "NIL_"

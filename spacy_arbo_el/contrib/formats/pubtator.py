@@ -16,9 +16,9 @@ from functools import partial
 
 from ...corpora.annotated import AnnotatedText, split_ids
 from ...corpora.json_documents import About, Problem, Source, placed
-from ...corpora.offsets import Given, Misplaced
-from ...storage.formats import certainty, check_readable
-from ...storage.lines import OnBad, PathLike, check_exists, read_lines, throw
+from ...records.formats import certainty, check_readable
+from ...records.lines import OnBad, PathLike, check_exists, read_lines, throw
+from ...records.offsets import Given, Misplaced
 from .errors import FormatMessages
 
 TEXT_LINE = re.compile(r"([^|\t]+)\|([ta])\|(.*)", re.DOTALL)

@@ -8,8 +8,8 @@ from typing import Any
 
 from ...kb.entity import Entity
 from ...kb.importers.common import ImportReport, at_line
-from ...storage.formats import BY_START, certainty
-from ...storage.lines import OPENERS, PathLike, check_exists, line_error, plain_name
+from ...records.formats import BY_START, certainty
+from ...records.lines import OPENERS, PathLike, check_exists, line_error, plain_name
 from .errors import FormatMessages
 from .obo import ids_of_xrefs, replace_ids
 

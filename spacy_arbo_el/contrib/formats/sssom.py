@@ -16,10 +16,10 @@ from ...kb.entity import NIL, Entity
 from ...kb.importers.common import ImportReport
 from ...kb.importers.tables import TableReader, open_table
 from ...mentions.getters import SpanGetter
-from ...storage.cells import cell
+from ...records.cells import cell
+from ...records.formats import certainty
+from ...records.lines import PathLike
 from ...storage.files import replacing
-from ...storage.formats import certainty
-from ...storage.lines import PathLike
 from .errors import FormatMessages
 
 # Mappings between entities that may share names.

@@ -7,8 +7,8 @@ from typing import Any
 
 from ...corpora.annotated import LABEL, AnnotatedMention, AnnotatedText
 from ...corpora.json_documents import Source, read_each
-from ...corpora.offsets import CHARACTERS
-from ...storage.lines import read_lines
+from ...records.lines import read_lines
+from ...records.offsets import CHARACTERS
 
 Numbered = list[tuple[int, str]]
 # The id of a document, "" for none, and its numbered lines.

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from ...kb.entity import Entity
 from ...kb.importers.common import Entries, ImportReport
-from ...storage.formats import BY_START
-from ...storage.lines import (
+from ...records.formats import BY_START
+from ...records.lines import (
     PathLike,
     check_exists,
     line_error,

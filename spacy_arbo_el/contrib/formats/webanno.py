@@ -20,9 +20,9 @@ from typing import ClassVar
 
 from ...corpora.annotated import AnnotatedText, split_ids
 from ...corpora.json_documents import Source
-from ...corpora.offsets import Given, Misplaced, place
-from ...storage.formats import certainty
-from ...storage.lines import OnBad, PathLike, check_exists, files_in, read_lines, throw
+from ...records.formats import certainty
+from ...records.lines import OnBad, PathLike, check_exists, files_in, read_lines, throw
+from ...records.offsets import Given, Misplaced, place
 from .tokens import Growing, LineProblem, Numbered, read_parts
 
 TEXT, LAYERS, IDENTIFIER, VALUE = (

@@ -12,8 +12,8 @@ from typing import Any
 
 from ...kb.entity import Entity
 from ...kb.importers.common import ImportReport, at_line
-from ...storage.formats import certainty
-from ...storage.lines import (
+from ...records.formats import certainty
+from ...records.lines import (
     PathLike,
     check_exists,
     is_storable,

@@ -15,9 +15,9 @@ from ...corpora.table import read_rows
 from ...kb.entity import NIL
 from ...kb.knowledge_base import ArboKB
 from ...mentions.getters import EntSpans
+from ...records.cells import csv_text, uncell
+from ...records.lines import check_exists, read_records
 from ...show.frames import LINK, LINKS, rows_of
-from ...storage.cells import csv_text, uncell
-from ...storage.lines import check_exists, read_records
 from .errors import ReviewMessages
 
 # A mention: its document and offsets. Its label where several are over the same text, else "".

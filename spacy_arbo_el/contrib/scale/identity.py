@@ -14,8 +14,8 @@ import spacy
 
 from ... import __version__
 from ...kb.folder import is_derived
+from ...records.lines import check_exists
 from ...storage.files import is_temporary
-from ...storage.lines import check_exists
 from .errors import ScaleMessages
 
 # Packages beside this one of which another version may give other links.

@@ -21,9 +21,9 @@ from spacy.tokens import Doc, DocBin
 
 from ...base.extras import import_pyarrow
 from ...mentions.getters import SpanGetter
+from ...records.lines import PathLike
 from ...show.frames import LINK_WITH_EVIDENCE, LINKS, LinkColumns, rows_of
 from ...storage.files import write_file
-from ...storage.lines import PathLike
 from .errors import ScaleMessages
 from .identity import fingerprint, model_folder, versions
 from .map_files import begin

@@ -18,8 +18,8 @@ from ...corpora.docbin import SUFFIX
 from ...corpora.json_documents import Source
 from ...corpora.parquet import SUFFIX as PARQUET
 from ...corpora.read import docs_in, files_of, relative_name
+from ...records.lines import Lines, OnBad, read_lines
 from ...storage.files import write_file
-from ...storage.lines import Lines, OnBad, read_lines
 
 # Documents of a shard. A multiple of the documents that are encoded at a time.
 SIZE = 256

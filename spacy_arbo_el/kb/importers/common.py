@@ -8,11 +8,11 @@ from numbers import Integral
 from typing import Any, Protocol, TypeVar
 
 from ...base.errors import Errors, Warnings, code_of
-from ...storage.formats import Sniffing
-from ...storage.lines import OnBad, PathLike, is_storable, line_error, throw
-from ..entity import OPTIONAL, Entity, is_missing
+from ...records.fields import ALT_IDS, fields_of, further_ids, is_missing, values_of
+from ...records.formats import Sniffing
+from ...records.lines import OnBad, PathLike, is_storable, line_error, throw
+from ..entity import OPTIONAL, Entity
 from ..layout import Layout
-from .fields import ALT_IDS, fields_of, further_ids, values_of
 
 T = TypeVar("T")
 # The fields of an entity, and other keys.

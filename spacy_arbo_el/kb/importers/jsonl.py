@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ...records.fields import ALT_IDS, fields_of
+from ...records.formats import certainty
+from ...records.lines import OnBad, PathLike, line_error, read_records, read_text
 from ...storage.files import replacing
-from ...storage.formats import certainty
-from ...storage.lines import OnBad, PathLike, line_error, read_records, read_text
 from ..entity import Entity
 from ..store import EntityStore
 from .common import Entries, ImportReport, RecordReader, records_by_id
-from .fields import ALT_IDS, fields_of
 
 # How sure a "{" at the beginning is, where no other format knows the file by more.
 BY_BRACE = 0.6

@@ -5,14 +5,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from ...storage.cells import uncell
-from ...storage.formats import certainty
-from ...storage.lines import OnBad, PathLike, ignore
-from ...storage.tables import OF_DICTIONARIES, Table, open_table
+from ...records.cells import uncell
+from ...records.fields import ALT_IDS, FIELDS, NAMES, fields_of
+from ...records.formats import certainty
+from ...records.lines import OnBad, PathLike, ignore
+from ...records.tables import OF_DICTIONARIES, Table, open_table
 from ..entity import Entity, is_frequency
 from ..layout import Layout
 from .common import ImportReport, Record, RecordReader, at_line, entity_of
-from .fields import ALT_IDS, FIELDS, NAMES, fields_of
 
 # Columns of ids that lead to an entity.
 FURTHER_IDS = (ALT_IDS, "alt_id", "other_ids", "further_ids", "equivalent_ids")

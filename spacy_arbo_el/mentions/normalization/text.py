@@ -1,7 +1,5 @@
 """Normalizers of texts: the edits they make, plain characters, American spelling."""
 
-import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +10,7 @@ from spacy.util import registry
 
 from ...encoders.stretches import UNCUT, stretches_of
 from ...names.british import BRITISH, american_stem
-from ...names.spellings import APOSTROPHES, DASHES
+from ...names.characters import TYPOGRAPHY, plain_characters
 
 # Function from a text and the offsets of its mentions, (n, 2) int64 start and end character with
 # the end exclusive, to the text to read instead and the offsets there. A normalizer changes
@@ -192,36 +190,6 @@ def replace(
     return "".join([*pieces, text[at:]]), moved
 
 
-_PLAIN_APOSTROPHES = str.maketrans(dict.fromkeys(APOSTROPHES, "'"))
-# Characters of Latin-1 that stand for others, but for those that are accents by themselves.
-_LATIN = "ª²³¹º¼½¾"
-
-_GREEK = "Ͱ-Ͽἀ-῿"
-
-
-def _greek_names() -> dict[str, str]:
-    names = {}
-    for code in (*range(0x391, 0x3AA), *range(0x3B1, 0x3CA)):
-        words = unicodedata.name(chr(code), "").split()
-        if len(words) == 4 and words[:1] == ["GREEK"]:
-            name = words[3].lower().replace("lamda", "lambda")
-            names[chr(code)] = name.capitalize() if words[1] == "CAPITAL" else name
-    # The micro sign.
-    return {**names, "\u00b5": names["\u03bc"]}
-
-
-GREEK = _greek_names()
-# A symbol is one letter or two; more are a word in Greek.
-_SYMBOL = rf"(?<![{_GREEK}])[{''.join(GREEK)}]{{1,2}}(?![{_GREEK}])"
-_EDITS = re.compile(
-    rf"(?P<greek>{_SYMBOL})|(?P<broken>(?<=[a-z])[-\u00ad\u2010]\s*\n\s*(?=[a-z]))|(?P<soft>(?<=\w)\u00ad(?=\w))"
-    rf"|(?P<dash>[{DASHES}\u2014])|(?P<apostrophe>[{APOSTROPHES}])|(?P<space>\s*[\n\t\r\u00a0]\s*|\s{{2,}})"
-    r"|(?P<accents>\w[\u0300-\u036f]+)"
-    rf"|(?P<other>[{_LATIN}]|[^\x00-\xff])"
-)
-_PLAIN = {"broken": "", "soft": "", "dash": "-", "apostrophe": "'", "space": " "}
-
-
 @registry.misc("spacy-arbo-el.PlainCharacters.v1")
 @dataclass(frozen=True)
 class PlainCharacters:
@@ -238,7 +206,7 @@ class PlainCharacters:
     is_local: ClassVar[bool] = True
 
     def __call__(self, text: str, offsets: np.ndarray) -> tuple[str, np.ndarray]:
-        matches = list(_EDITS.finditer(text)) if len(offsets) else []
+        matches = list(TYPOGRAPHY.finditer(text)) if len(offsets) else []
         if not matches:
             return text, offsets
         inside = inside_of(text, offsets)
@@ -246,26 +214,10 @@ class PlainCharacters:
         for match in matches:
             start, end = match.span()
             if inside[start:end].all():
-                plain = _plain(text, match)
+                plain = plain_characters(match)
                 if plain != match.group():
                     edits.append((start, end, plain))
         return replace(text, offsets, edits) if edits else (text, offsets)
-
-
-def _plain(text: str, match: "re.Match[str]") -> str:
-    kind = match.lastgroup or ""
-    characters = match.group()
-    if kind == "greek":
-        # "TGFβ" is written TGF-beta.
-        before = text[match.start() - 1 : match.start()]
-        after = text[match.end() : match.end() + 1]
-        name = "-".join(GREEK[letter] for letter in characters)
-        return "-" * before.isalpha() + name + "-" * after.isalpha()
-    if kind in _PLAIN:
-        return _PLAIN[kind]
-    plain = unicodedata.normalize("NFKC", characters).translate(_PLAIN_APOSTROPHES)
-    # The slash of "½".
-    return plain.replace("\u2044", "/")
 
 
 @registry.misc("spacy-arbo-el.AmericanSpelling.v1")

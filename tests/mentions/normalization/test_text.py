@@ -11,13 +11,13 @@ from thinc.api import Config
 
 from spacy_arbo_el.mentions.normalization.abbreviations import ExpandAbbreviations
 from spacy_arbo_el.mentions.normalization.text import (
-    GREEK,
     AmericanSpelling,
     PlainCharacters,
     inside_of,
     normalizer_chain,
     replace,
 )
+from spacy_arbo_el.names.characters import GREEK
 
 from ...cases import cases
 

@@ -110,8 +110,8 @@ def _component(model: Path) -> Path:
     import srsly
 
     from ....base.errors import Errors
+    from ....records.lines import check_exists
     from ....storage.folders import restore
-    from ....storage.lines import check_exists
 
     restore(model)
     check_model(model)

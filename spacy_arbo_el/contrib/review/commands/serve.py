@@ -142,7 +142,7 @@ def _serve_pages(
 
 
 def _check(model: Path, token: str) -> None:
-    from ....storage.lines import check_exists
+    from ....records.lines import check_exists
 
     try:
         import uvicorn  # noqa: F401

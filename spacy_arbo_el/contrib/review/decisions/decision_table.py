@@ -9,9 +9,9 @@ from ....corpora.json_documents import Source
 from ....corpora.table import read_rows
 from ....discovery.entities import NewEntity
 from ....discovery.new_entities import NewEntities
-from ....storage.cells import csv_text, uncell
+from ....records.cells import csv_text, uncell
+from ....records.lines import line_error
 from ....storage.files import write_file
-from ....storage.lines import line_error
 from ..errors import ReviewMessages
 
 ACCEPT = "accept"

@@ -15,9 +15,9 @@ from ....kb.lookup import similar_names
 from ....linker import ArboLinker
 from ....names.spellings import folded
 from ....names.words import words_of
+from ....records.lines import is_storable
 from ....retrieval.datastore import Datastore
 from ....retrieval.neighbours import AllowedEntities
-from ....storage.lines import is_storable
 
 # What the properties of entities are called that all knowledge bases have.
 NAME = "name"

@@ -9,8 +9,8 @@ from typing import ClassVar
 import catalogue
 import pytest
 
-from spacy_arbo_el.storage.formats import BY_START, certainty, format_of, parsed_options
-from spacy_arbo_el.storage.lines import files_in, plain_name, read_lines, unpacked_start
+from spacy_arbo_el.records.formats import BY_START, certainty, format_of, parsed_options
+from spacy_arbo_el.records.lines import files_in, plain_name, read_lines, unpacked_start
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,11 @@
 import ast
 import re
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
-from ...base.errors import Errors
-from ..entity import OPTIONAL, is_missing
+from ..base.errors import Errors
 
-FIELDS = ("id", *OPTIONAL)
 LISTS = ("aliases", "types")
 # Names of fields, without regard to case. Names, types and descriptions under several are joined.
 OTHER_NAMES = {
@@ -36,6 +35,7 @@ OTHER_NAMES = {
     "frequency": ("frequency", "freq"),
     "meta": ("meta",),
 }
+FIELDS = tuple(OTHER_NAMES)
 # The key of ids that lead to an entity, such as those that it had before a merge.
 ALT_IDS = "alt_ids"
 # Further titles, which are aliases; unlike those, they are whole cells.
@@ -132,6 +132,13 @@ def further_ids(value: Any) -> list[str] | None:
     ):
         return list(ids)
     return None
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, or ``pandas.NA``."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return not isinstance(value, str) and isinstance(value, Real) and value != value
 
 
 def _as_list(value: Any) -> Any:

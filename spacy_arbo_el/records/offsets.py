@@ -12,9 +12,8 @@ from itertools import product
 import numpy as np
 
 from ..base.arrays import int_array
-from ..mentions.normalization.text import PlainCharacters
+from ..names.characters import TYPOGRAPHY, plain_characters
 from ..names.folding import MARK, WORD, kind_of
-from .annotated import offsets_problem
 
 CHARACTERS = "characters"
 _UNITS = (CHARACTERS, "utf16", "lf", "utf16-lf", "crlf", "utf16-crlf", "bytes")
@@ -164,6 +163,15 @@ def borders(text: str, reading: str) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(widths)])
 
 
+def offsets_problem(start: int, end: int, length: int) -> str:
+    """Message for offsets that do not fit a text's length."""
+    return (
+        f"a mention from {start} to {end} doesn't fit a text of {length} characters. Offsets "
+        "count characters from 0, the end is exclusive and greater than the start. For others, "
+        "give arbo convert --offsets."
+    )
+
+
 def _but_for_characters(text: str, words: str) -> bool:
     """Return whether words are those of the text in plainer characters, as "TNF-a" for "TNF-α"."""
     text = text.strip()
@@ -177,7 +185,7 @@ def _but_for_characters(text: str, words: str) -> bool:
 
 
 def _plain(words: str) -> str:
-    return PlainCharacters()(words, np.array([[0, len(words)]]))[0]
+    return TYPOGRAPHY.sub(plain_characters, words)
 
 
 # Equal, but for spaces, but for characters.

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from ..base.errors import Errors
+from ..storage.files import PathLike
 
-PathLike = str | Path
 # Takes the error of a line that can't be read: raises it, or keeps it and continues.
 OnBad = Callable[[ValueError], None]
 # Functions that open packed files, by their endings.

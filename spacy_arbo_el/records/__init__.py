@@ -1,0 +1,1 @@
+"""Files as numbered records: lines, tables, JSON, Parquet; their fields and offsets."""
