@@ -5,7 +5,7 @@
 
 ``add`` takes a file that ``arbo evaluate --output`` or ``benchmarks/peers.py --output`` wrote at
 HEAD and replaces the rows of the same names. KEY=LABEL selects rows of the file and names them.
-A row names the commit that was measured, and may have a ``note`` for its readers.
+A row names the commit that was measured. The first table is made of rows of the others.
 """
 
 import argparse
@@ -35,6 +35,7 @@ SHARES = {
     "arbo_balanced_acc": "balanced",
     "arbo_recall_at_1": "R@1",
     "arbo_recall_at_8": "R@8",
+    "arbo_recall_at_16": "R@16",
     "arbo_recall_at_64": "R@64",
     "arbo_recall_at_100": "R@100",
     "arbo_nil_f": "NIL F1",
@@ -92,9 +93,20 @@ million parameters), and one seed. Shares are in percent.
 
 Commands run in `experiments/`, see its [README](../experiments/README.md). `NCBI`, `BC5CDR` (its
 diseases) and the CRAFT rows use the dictionaries that `project.yml` names. *Commit* is the
-code that was measured. This page is made by `python docs/build_results.py` from
-`experiments/results.jsonl`.
+code that was measured. [What was tried](tried.md) and is not in use has a page of its own.
+This page is made by `python docs/build_results.py` from `experiments/results.jsonl`.
 """
+# The columns of the first table: the rows of other tables that they show, by the table.
+LABELLED = ("linker", "craft", "nel")
+SUMMARY = {
+    "TF-IDF": {"default": "TF-IDF of names"},
+    "untrained": {"default": "default"},
+    "TF-IDF, with train": dict.fromkeys(
+        LABELLED, "TF-IDF of names and training mentions"
+    ),
+    "exemplars and ranker": dict.fromkeys(LABELLED, "untrained encoder, exemplars"),
+    "trained": {"linker": "trained, one epoch", "nel": "trained"},
+}
 # The tables in their order: title, and what a reader must know.
 TABLES = {
     "speed": (
@@ -110,50 +122,32 @@ TABLES = {
     "default": (
         "The default, untrained",
         '`nlp.add_pipe("arbo_linker")` and `set_kb`, with a threshold of 0.3. *Names alone* is the '
-        "nearest name. The weights of the ranker were fitted on training sets of NCBI, BC5CDR, "
-        "CRAFT and NEL, and on wned-wiki and reddit-posts, so these two are not held out. The next "
-        "table says what it reaches without each domain. Its "
-        "probabilities expect a list that lacks some entities. The lists of these corpora are "
-        "complete, but for NEL's: there, right links are lost by the threshold, which `arbo "
-        "fit` with a hundred mentions repairs. Two strings of one paper make 5 points of "
-        "CRAFT CL. On SO the default is behind TF-IDF: `bp`, `domain` and `genomic`, which it "
-        "takes for longer names that have these words, are 11 points. Two features were tried "
-        "against that: words count for the beginning and the end that they share, and a name may "
-        "have the mention's words in a row. Fitted with both on the corpora below, R@1 of about "
-        "600 mentions of each is 73.3 on SO (75.0 without them), 75.8 on CL (76.7), 68.4 on UBERON "
-        "(67.7), 81.5 on NCBI (81.7) and 72.7 on BC5CDR (73.0), so they are not in use. Namesakes "
-        "of NEL are 21 mentions.",
+        "nearest name. The ranker's weights were fitted on training sets of NCBI, BC5CDR, CRAFT "
+        "and NEL, and on wned-wiki and reddit-posts, so these two are not held out. They expect a "
+        "list that lacks some entities; these lists are complete, but for NEL's. Two strings of "
+        "one paper make 5 points of CRAFT CL. Namesakes of NEL are 21 mentions.",
     ),
     "coverage": (
         "Whether: coverage estimated from the same mentions, without labels",
         "The default, untrained, before (with the coverage of the fit, 0.63) and after "
-        "`estimate_coverage`, with lists that have all, "
-        "half and a tenth of the entities; about 600 mentions of each corpus, each mention by "
-        "itself. *In the list* is the share of mentions with the right entity among the "
-        "candidates. The ranker was fitted on the training sets of all but NEL and tweeki, whose "
-        "domain it has seen; without that domain estimates are worse, see "
-        "`metrics/default_ranker.json`. Fitted without the domain on each of three thirds of the "
-        "mentions, R@1 on complete lists is 75.6 to 80.9 on NCBI (80.6 on all of them), 71.1 to "
-        "73.4 on BC5CDR (71.7), 72.4 to 75.6 on CRAFT CL (75.8), 71.4 to 71.9 on SO (72.0), 63.7 "
-        "to 64.1 on UBERON (64.7) and 77.0 to 77.8 on tweeki. Three times as many mentions gave "
-        "80.7, 70.0, 78.2, 72.0, 64.7 and 77.9, and fitted on all domains no more on most "
-        "(NCBI 81.4, CL 72.9, SO 83.6), with worse estimates for half lists (decided 73.0 in the "
-        "mean, 75.5 before): they are not in use. Where mentions are written unlike the names of "
-        "the list, as diseases are, the estimate is too low.",
+        "`estimate_coverage`, with lists that have all, half and a tenth of the entities; about "
+        "600 mentions of each corpus, each mention by itself. *In the list* is the share of "
+        "mentions with the right entity among the candidates. The ranker was fitted on the "
+        "training sets of all but NEL and tweeki, whose domain it has seen.",
     ),
     "literature": (
         "Diseases, by the literature's protocol",
-        "Dev, with the dictionary of the literature, MEDIC of July 2012 (`--vars.dictionary "
-        "medic_2012`), and the mentions of the training set as exemplars; nothing is trained but "
-        "the ranker of the last row. BioSyn, SapBERT and ANGEL print the first candidate, here "
-        "R@1, of the test set, where dev's mentions are given too: 91.1, 92.0 to 92.5, and 92.8 on "
-        "NCBI, up to 93.5 on BC5CDR, with encoders of 110 to 400 million parameters that were "
-        "trained on it. This encoder has 22 million. *Unseen* are the entities without a training "
-        "mention. Trained with this list, by three seeds, it gains less than a point here and "
-        "nothing on withheld entities (see below), so there is no row of it. Of the last row's 80 "
-        "wrong first candidates of NCBI, 12 are of composite mentions, such as `breast and ovarian "
-        "cancer`, which BioSyn splits first, and 18 of four diseases that the list has under two "
-        "ids.",
+        "Dev, with MEDIC of July 2012, the list of the literature, and the mentions of the "
+        "training set as exemplars. BioSyn, SapBERT and ANGEL print the first candidate, here "
+        "R@1, of the test set, with dev's mentions too: 91.1, 92.0 to 92.5, and 92.8 on NCBI, up "
+        "to 93.5 on BC5CDR, with encoders of 110 to 400 million parameters that were trained on "
+        "it. *Unseen* are the entities without a training mention.",
+    ),
+    "new_strings": (
+        "Diseases whose string training has not seen",
+        "Dev with CTD's 90,590 names of 2026, and only the mentions whose string no training "
+        "mention has. An 8-billion-parameter reranker with labels is reported to have 73.4 on "
+        "NCBI's test set and 77.0 on BC5CDR's, where strings of dev are left out too.",
     ),
     "linker": (
         "`linker`, the recommended config",
@@ -168,12 +162,7 @@ TABLES = {
         "exemplar (`judges.py`). R@1 of the withheld mentions: before training, trained by "
         "`linker`, and with the mean of the weights before and after. The ranker is fitted on dev; "
         "20,000 names, seed 0 where none is given, intervals over mentions. On CRAFT a batch is "
-        "one paper. Dev of wned-wiki is tweeki. The other rows of NCBI, and BC5CDR, have half of "
-        "MEDIC's names. With those of MEDIC 2012, the list of the literature, training gains "
-        "nothing beyond the ranker on withheld entities: the nearest name alone gains 2.8, 1.1 and "
-        "1.9 (+0.6 to +4.8, -1.1 to +3.2, -0.1 to +3.9), and the first candidates of dev 1.0, 0.5 "
-        "and 0.8 (-0.1 to +2.2, -0.9 to +1.9, -0.6 to +2.2). BC5CDR's dev, which the first of "
-        "these trainings did not see, gains 0.8 (+0.2 to +1.4).",
+        "one paper. Dev of wned-wiki is tweeki. NCBI and BC5CDR have half of MEDIC's names.",
     ),
     "rerank": (
         "A cross-encoder",
@@ -223,14 +212,31 @@ TABLES = {
 
 def page(rows: Sequence[Row]) -> str:
     """The page: one table for each system."""
-    parts = [INTRODUCTION]
+    parts = [INTRODUCTION, f"## In short: R@1\n\n{summary(rows)}"]
     for key, (title, about) in TABLES.items():
         own = [row for row in rows if row["table"] == key]
         if own:
-            parts.append(
-                f"## {title}\n\n{about}\n\n{as_table(own)}\n{commands(own)}{notes(own)}"
-            )
+            parts.append(f"## {title}\n\n{about}\n\n{as_table(own)}\n{commands(own)}")
     return "\n".join(parts)
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """The right first candidates of each corpus, with what there is to link with."""
+    scores = {tuple(name_of(row)): row["scores"] for row in rows}
+    lines = ["| | " + " | ".join(SUMMARY) + " |", "|---|" + "---:|" * len(SUMMARY)]
+    for data in dict.fromkeys(
+        row["data"] for row in rows if row["table"] == "default"
+    ):
+        cells = []
+        for name_by_table in SUMMARY.values():
+            shown = [
+                scores[table, data, name]["arbo_recall_at_1"]
+                for table, name in name_by_table.items()
+                if (table, data, name) in scores
+            ]
+            cells.append(f"{100 * shown[0]:.1f}" if shown else "–")
+        lines.append("| " + " | ".join([data, *cells]) + " |")
+    return "\n".join(lines) + "\n"
 
 
 def as_table(rows: Sequence[Row]) -> str:
@@ -274,14 +280,6 @@ def cell(row: Row, key: str) -> str:
 def commands(rows: Sequence[Row]) -> str:
     """The commands of a table, each once."""
     return ", ".join(dict.fromkeys(f"`{row['command']}`" for row in rows)) + "\n"
-
-
-def notes(rows: Sequence[Row]) -> str:
-    """What a reader must know of the rows of a commit, each note once."""
-    lines = dict.fromkeys(
-        f"`{row['commit']}`: {row['note']}" for row in rows if "note" in row
-    )
-    return f"\n{' '.join(lines)}\n" if lines else ""
 
 
 def readme_table(rows: Sequence[Row]) -> str:

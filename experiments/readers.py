@@ -4,6 +4,7 @@ The files are those of ``assets`` in project.yml and are trusted: errors
 in them are Python errors.
 """
 
+import gzip
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -66,6 +67,26 @@ class Medic2012:
             title, *aliases = dict.fromkeys(names)
             yield Entity(
                 ids[0], title, aliases=tuple(aliases), types=DISEASE, meta={"ids": ids}
+            )
+
+
+@entity_formats("ctd_disease")
+@dataclass(frozen=True)
+class CtdDisease:
+    """Reads CTD's disease names of 2026 as BeLink has them: one id and one name an entry.
+
+    The folder contains ``terminology.json.gz``.
+    """
+
+    def read(self, path: Path, report: ImportReport | None = None) -> Iterator[Entity]:
+        names: dict[str, list[str]] = defaultdict(list)
+        for entry in json.loads(
+            gzip.decompress((path / "terminology.json.gz").read_bytes())
+        ):
+            names[strip_prefix(entry["id"])].append(entry["name"].strip())
+        for id_, (title, *aliases) in names.items():
+            yield Entity(
+                id_, title, aliases=tuple(dict.fromkeys(aliases)), types=DISEASE
             )
 
 

@@ -213,7 +213,7 @@ def test_the_readmes_first_command_gives_the_table_that_it_shows(tmp_path):
 def test_every_page_is_in_the_navigation():
     navigation = read(ROOT / "mkdocs.yml")
     pages = sorted((ROOT / "docs").glob("*.md"))
-    assert len(pages) == 16
+    assert len(pages) == 17
     for page in pages:
         assert f": docs/{page.name}\n" in navigation, page.name
         assert f"(docs/{page.name})" in README, page.name
