@@ -129,7 +129,7 @@ TABLES = {
     ),
     "coverage": (
         "Whether: coverage estimated from the same mentions, without labels",
-        "The default, untrained, before (with the coverage of the fit, 0.63) and after "
+        "The default, untrained, before (with the coverage of the fit, 0.40) and after "
         "`estimate_coverage`, with lists that have all, half and a tenth of the entities; about "
         "600 mentions of each corpus, each mention by itself. *In the list* is the share of "
         "mentions with the right entity among the candidates. The ranker was fitted on the "

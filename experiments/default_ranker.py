@@ -3,12 +3,13 @@
     python default_ranker.py gather FOLDER DOMAIN:TRAIN.spacy:DEV.spacy:KB … [--mentions 1200]
         [--seed 0]
     python default_ranker.py fit FOLDER [--write]
+    python default_ranker.py score FOLDER
 
 The corpora are annotated and public. *gather* reads each in several ways, see ``ranker_ways.py``,
 and keeps features and labels in a folder, by the name of the corpus. TRAIN or DEV may be empty.
 *fit* scores each DEV by weights that were fitted without its domain, then by those of all. Of a DEV
 it also reads lists that lack half and nine tenths of the entities, and estimates how many each has.
-The curves are printed for ``calibration.py``.
+The curves are printed for ``calibration.py``. *score* scores the weights of the package so.
 """
 
 import argparse
@@ -43,7 +44,11 @@ from spacy_arbo_el.linker import ArboLinker
 from spacy_arbo_el.linking.coverage import estimate_share, shift_between
 from spacy_arbo_el.mentions.labels import is_gold
 from spacy_arbo_el.ranking import ranker_fit
-from spacy_arbo_el.ranking.feature_ranker import PRETRAINED, PretrainedWeights
+from spacy_arbo_el.ranking.feature_ranker import (
+    PRETRAINED,
+    PretrainedWeights,
+    pretrained_weights,
+)
 from spacy_arbo_el.ranking.features import CandidateFeatures
 from spacy_arbo_el.ranking.ranker_weights import SIGNS, Assessment, RankerWeights
 from spacy_arbo_el.ranking.ranking import AnnotatedMentions
@@ -364,13 +369,30 @@ def training_sets(folder: Path) -> list[tuple[str, list[Way]]]:
     return [(domain, ways) for (domain, _), ways in found.items()]
 
 
+def dev_sets(folder: Path) -> list[tuple[str, str, list[Way]]]:
+    """Domain, name and lists of each dev set."""
+    paths = sorted(folder.glob("*.dev"))
+    return [(*path.name.split(".")[:2], read_ways(path)) for path in paths]
+
+
+def score_package(folder: Path) -> None:
+    """Score the weights of the package."""
+    weights = pretrained_weights().weights
+    scores = {
+        name: scores_of(name, weights, ways) for _, name, ways in dev_sets(folder)
+    }
+    rows = {
+        f"{name}, {kind}": row
+        for name, own in scores.items()
+        for kind, row in own.items()
+    }
+    srsly.write_json("metrics/package_ranker.json", rows)
+
+
 def fit_all(folder: Path, *, write: bool) -> None:
     """Fit on all corpora, and without each domain; see the top of the file."""
     trained = training_sets(folder)
-    tests = [
-        (*path.name.split(".")[:2], read_ways(path))
-        for path in sorted(folder.glob("*.dev"))
-    ]
+    tests = dev_sets(folder)
     scores = {}
     for left_out in sorted({domain for domain, *_ in tests}):
         weights = fit([(domain, own) for domain, own in trained if domain != left_out])
@@ -412,9 +434,12 @@ def main() -> None:
     fitting.add_argument(
         "--write", action="store_true", help="Write the weights to the package."
     )
+    commands.add_parser("score").add_argument("folder", type=Path)
     args = parser.parse_args()
     if args.command == "gather":
         gather(args.folder, args.corpora, args.mentions, args.seed)
+    elif args.command == "score":
+        score_package(args.folder)
     else:
         fit_all(args.folder, write=args.write)
 
