@@ -28,20 +28,12 @@ from spacy_arbo_el.corpora.annotated import (
     AnnotatedText,
     split_ids,
 )
-from spacy_arbo_el.corpora.json_documents import (
-    Problem,
-    Source,
-    check_object,
-    get,
-    id_in,
-    json_values,
-    mentions_in,
-    read_each,
-    string,
-)
+from spacy_arbo_el.corpora.json_documents import mentions_in, read_each
 from spacy_arbo_el.records.formats import corpus_formats
 from spacy_arbo_el.records.lines import OnBad, PathLike, throw
+from spacy_arbo_el.records.objects import check_object, get, id_in, json_values, string
 from spacy_arbo_el.records.offsets import CHARACTERS, Given, places_in
+from spacy_arbo_el.records.source import Source
 
 
 @corpus_formats("doccano")
@@ -135,7 +127,7 @@ def _links_by_place(
         try:
             start, end = (int(part) for part in key.strip("()[] ").split(","))
         except ValueError:
-            raise Problem(
+            raise ValueError(
                 f"{key!r:.40} in 'links' must be start and end, as in '0,3'."
             ) from None
         chosen = split_ids("|".join(kb_id for kb_id, weight in ids.items() if weight))

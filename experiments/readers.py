@@ -17,7 +17,8 @@ from spacy_arbo_el.corpora.convert import strip_prefix
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import ImportReport
 from spacy_arbo_el.records.formats import corpus_formats, entity_formats
-from spacy_arbo_el.records.lines import OnBad, read_records, throw
+from spacy_arbo_el.records.lines import OnBad, throw
+from spacy_arbo_el.records.objects import read_records
 
 DISEASE = ("Disease",)
 

@@ -512,7 +512,6 @@ class Errors:
         "{path} is no .spacy file, which this command reads. Convert it first: "
         "python -m spacy arbo convert {path} {target}."
     )
-    E788 = Message("Can't read {path}: {problem}")
     E789 = Message(
         "{path} has nothing to read: documents are in files that end in {suffixes}."
     )

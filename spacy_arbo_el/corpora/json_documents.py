@@ -12,72 +12,31 @@ A NIL mention has null or "NIL". ``cluster`` is optional and names a new entity.
 So is ``text``, with which the offsets are compared. Other keys are ignored.
 """
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from ..records.formats import certainty, check_readable
-from ..records.lines import (
-    WHOLE,
-    Lines,
-    OnBad,
-    PathLike,
-    check_exists,
-    is_text,
-    json_kind,
-    line_error,
+from ..records.lines import WHOLE, OnBad, PathLike, check_exists, throw
+from ..records.objects import (
+    check_object,
+    get,
+    id_in,
+    integer,
+    items,
+    optional,
     read_records,
-    read_text,
-    throw,
+    string,
 )
 from ..records.offsets import Given, Misplaced, place
+from ..records.source import Source, check_unique
 from .annotated import LABEL, AnnotatedMention, AnnotatedText, split_ids
-
-
-class Problem(Exception):
-    """An invalid value of a record. The caller adds file and line."""
-
 
 # Makes a document of a record and of an id for where it has none; None leaves it out.
 Parse = Callable[[dict[str, Any], str], AnnotatedText | None]
-
-
-@dataclass(frozen=True)
-class Source:
-    """A file, and how it is read.
-
-    on_error: Takes the errors of invalid records, which are left out; by default they are raised.
-    name: Begins the ids of documents that have none; "" for the file's name without its suffix.
-    lines: The part of the file to read; files of other kinds than .txt, .jsonl, .parquet and
-        .spacy are read whole.
-    offsets: How its offsets count, one of ``READINGS``; "" to find it out.
-    id_key: The name of the field that has the ids of mentions; "" to know it by its name.
-    """
-
-    path: PathLike
-    on_error: OnBad = throw
-    name: str = ""
-    lines: Lines = WHOLE
-    encoding: str = "utf8"
-    offsets: str = ""
-    id_key: str = ""
-
-    def made_up_id(self, number: int) -> str:
-        """Make an id from a line or row number, the same in each run."""
-        return (
-            f"{self.name}:{number}"
-            if self.name
-            else f"{Path(self.path).stem}-{number}"
-        )
-
-    def report(self, number: int, problem: object) -> None:
-        """Pass the error of a line to ``on_error``."""
-        self.on_error(line_error(self.path, number, str(problem)))
 
 
 def read_each(
@@ -88,63 +47,18 @@ def read_each(
     Raises ValueError with file, line and problem at an invalid line, and, in a file that is read
     whole, where an id occurs twice.
 
-    parse: Raises ``Problem`` for an invalid record.
+    parse: Raises ValueError for an invalid record.
     records: The number and value of each record; by default the lines of the file.
     """
     lines_of: dict[str, int] = {}
-    if records is None:
-        records = read_records(
-            source.path, source.on_error, source.lines, source.encoding
-        )
-    for number, record in records:
-        try:
-            text = parse(record, source.made_up_id(number))
-            first = number
-            if text is not None and source.lines == WHOLE:
-                first = lines_of.setdefault(text.id, number)
-            if text is not None and first != number:
-                raise Problem(
-                    f"the document id {text.id!r} was used before, in line {first}. Give each "
-                    "document a unique id."
-                )
-        except Problem as problem:
-            source.report(number, problem)
-            continue
-        if text is not None:
-            yield text
 
+    def read(number: int, record: Any) -> AnnotatedText | None:
+        text = parse(record, source.made_up_id(number))
+        if text is not None and source.lines == WHOLE:
+            check_unique("document", text.id, number, lines_of)
+        return text
 
-def json_values(source: Source) -> Iterator[tuple[int, Any]]:
-    """The documents of a JSON file with their numbers.
-
-    Numbers begin with 1: places in a list, or lines.
-
-    A document may be a list of its text and its annotations.
-    """
-    content = read_text(source.path)
-    try:
-        content_value = json.loads(content)
-    except (ValueError, RecursionError):
-        for number, line in enumerate(content.split("\n"), 1):
-            if line.strip():
-                try:
-                    value = json.loads(line)
-                except (ValueError, RecursionError) as error:
-                    source.report(number, f"no valid JSON: {error}.")
-                    continue
-                yield number, value
-        return
-    is_pair = (
-        isinstance(content_value, list)
-        and len(content_value) == 2
-        and isinstance(content_value[0], str)
-    )
-    yield from enumerate(
-        [content_value]
-        if is_pair or not isinstance(content_value, list)
-        else content_value,
-        1,
-    )
+    return source.read(read_records(source) if records is None else records, read)
 
 
 # How files of this project's format begin.
@@ -182,7 +96,7 @@ class JsonlReader:
 def text_of_record(
     record: dict[str, Any], id_: str, strict: bool = False, offsets: str = ""
 ) -> AnnotatedText:
-    """The document of a record that needs only a ``text``. Raises Problem for an invalid one.
+    """The document of a record that needs only a ``text``. Raises ValueError for an invalid one.
 
     id_: Its id where it has none.
     strict: Whether it must have ``mentions``, and each of these a ``kb_id`` or null.
@@ -191,16 +105,6 @@ def text_of_record(
     values = get(record, "mentions") if strict else record.get("mentions")
     mentions = mentions_in(values, "mentions", text, offsets, strict=strict)
     return AnnotatedText(id_in(record, "id", id_), text, mentions)
-
-
-def id_in(record: dict[str, Any], key: str, otherwise: str) -> str:
-    """The id of a document; ``otherwise`` where it has none. A number counts as its digits."""
-    value = record.get(key)
-    if value is None:
-        return otherwise
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    return string(record, key)
 
 
 def mentions_in(
@@ -230,14 +134,14 @@ def mentions_in(
     for position, value in enumerate(items(values, key), 1):
         try:
             mention, annotation = _mention(value, names, strict)
-        except Problem as problem:
-            raise Problem(f"mention {position}: {problem}") from None
+        except ValueError as problem:
+            raise ValueError(f"mention {position}: {problem}") from None
         mentions.append(mention)
         annotations.append(annotation)
     try:
         return placed(text, mentions, annotations, offsets)
     except Misplaced as problem:
-        raise Problem(f"mention {problem.position + 1}: {problem}") from None
+        raise ValueError(f"mention {problem.position + 1}: {problem}") from None
 
 
 # The label, the ids and the cluster of a mention.
@@ -291,58 +195,8 @@ def _mention(value: Any, names: tuple[str, str], strict: bool) -> tuple[Given, A
     if strict:
         get(value, "kb_id")
     label, kb_id, cluster = (
-        _optional(value, name) for name in ("label", "kb_id", "cluster")
+        optional(value, name) for name in ("label", "kb_id", "cluster")
     )
     words = value.get("text")
     mention = Given(start, end, words if isinstance(words, str) else "")
     return mention, (label or LABEL, split_ids(kb_id), cluster)
-
-
-def check_object(value: Any) -> None:
-    """Raise Problem for a value that is no object."""
-    if not isinstance(value, dict):
-        raise Problem(f"must be an object, got {json_kind(value)}.")
-
-
-def items(value: Any, key: str) -> list[Any]:
-    """Return a value that must be a list.
-
-    key: Its name, for messages.
-    """
-    if not isinstance(value, list):
-        raise Problem(f"{key!r} must be a list, got {json_kind(value)}.")
-    return value
-
-
-def get(record: dict[str, Any], key: str) -> Any:
-    """The value of a key that must be there."""
-    if key not in record:
-        raise Problem(f"the key {key!r} is missing.")
-    return record[key]
-
-
-def string(record: dict[str, Any], key: str, empty: bool = False) -> str:
-    """A string. empty: Whether it may be empty."""
-    value = get(record, key)
-    if not isinstance(value, str):
-        raise Problem(f"{key!r} must be a string, got {json_kind(value)}.")
-    if not is_text(value):
-        raise Problem(
-            f"{key!r} holds half a character (a lone surrogate). Write it in full."
-        )
-    if not (value.strip() or empty):
-        raise Problem(f"{key!r} must not be empty.")
-    return value
-
-
-def _optional(record: dict[str, Any], key: str) -> str:
-    return "" if record.get(key) is None else string(record, key, empty=True).strip()
-
-
-def integer(record: dict[str, Any], key: str) -> int:
-    """A whole number."""
-    value = get(record, key)
-    # JSON's true is an int in Python, but not a valid offset.
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise Problem(f"{key!r} must be a whole number, got {json_kind(value)}.")
-    return value

@@ -18,27 +18,28 @@ from ..base.settings import check_choice
 from ..mentions.record import document_id
 from ..records.formats import check_readable, corpus_formats, format_of, make_reader
 from ..records.lines import (
-    OTHER_ENCODING,
     OnBad,
     PathLike,
     check_encoding,
     check_exists,
-    encoding_name,
-    encoding_of,
     files_in,
     read_lines,
+    read_text,
     throw,
     unpacked_start,
 )
 from ..records.offsets import CHARACTERS, READINGS, is_within_word, within_words
+from ..records.parquet import parquet_rows
+from ..records.source import Source
 from .annotated import AnnotatedText
 from .docbin import SUFFIX, numbered_docs
 from .docs import to_doc, unlinked, warn_of_overlaps
-from .json_documents import JsonlReader, Source, read_each, text_of_record
-from .parquet import SUFFIX as PARQUET
-from .parquet import read_parquet
+from .json_documents import JsonlReader, read_each, text_of_record
 from .table import read_table
 
+PARQUET = ".parquet"
+# The columns that are read of a Parquet file, of which only the text must be there.
+COLUMNS = ("id", "text", "mentions")
 SUFFIXES = (SUFFIX, ".txt", ".jsonl", ".csv", ".tsv", PARQUET)
 
 
@@ -154,26 +155,19 @@ def read_source(source: Source, by_line: bool = False) -> Iterator[AnnotatedText
     elif suffix == ".jsonl":
         yield from read_each(source, text_of_record)
     elif suffix == PARQUET:
-        yield from read_parquet(source)
+        rows = parquet_rows(source, COLUMNS, "text")
+        # Without a text, one is left out and counted as that of a table is.
+        texts = (
+            (row, {**record, "text": record["text"] or ""}) for row, record in rows
+        )
+        yield from read_each(source, text_of_record, texts)
     elif suffix != ".txt":
         yield from read_table(source)
     elif by_line:
         for number, line in read_lines(source.path, source.on_error, source.lines):
             yield AnnotatedText(source.made_up_id(number), line)
     else:
-        yield _text_of_file(source)
-
-
-def _text_of_file(source: Source) -> AnnotatedText:
-    """The document that a ``.txt`` file is. A byte order mark is no part of it."""
-    try:
-        encoding = encoding_of(Path(source.path), source.encoding)
-        text = Path(source.path).read_bytes().decode(encoding).removeprefix("\ufeff")
-    except UnicodeError as error:
-        name = encoding_name(source.encoding)
-        problem = f"the file isn't {name} ({error}). {OTHER_ENCODING}"
-        raise Errors.E788(path=source.path, problem=problem) from None
-    return AnnotatedText(source.name, text)
+        yield AnnotatedText(source.name, read_text(source.path, source.encoding))
 
 
 def docs_in(source: Source, nlp: Language) -> Iterator[Doc]:

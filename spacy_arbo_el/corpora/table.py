@@ -19,9 +19,10 @@ from ..records.formats import certainty, check_readable
 from ..records.id_fields import FoundId, find_id
 from ..records.lines import OnBad, PathLike, check_exists, line_error, throw
 from ..records.offsets import CHARACTERS, Given
+from ..records.source import Source
 from ..records.tables import open_table
 from .annotated import LABEL, AnnotatedMention, AnnotatedText, split_ids
-from .json_documents import About, Problem, Source, placed_or_reported
+from .json_documents import About, placed_or_reported
 
 COLUMNS = ("id", "text", "start", "end", "mention", "label", "kb_id", "cluster")
 
@@ -61,7 +62,7 @@ def read_table(source: Source) -> Iterator[AnnotatedText]:
     for number, row in read_rows(source, ("text",)):
         try:
             _add(documents, row, number, source)
-        except Problem as problem:
+        except ValueError as problem:
             source.report(number, problem)
     for document in documents.values():
         text = document.placed(source)
@@ -122,7 +123,7 @@ class _TableDocument:
     unread: list[str] = field(default_factory=list)
 
     def find(self, words: str) -> Given:
-        """Find words in the text. Raises Problem where they are not there.
+        """Find words in the text. Raises ValueError where they are not there.
 
         Words that several lines have are found one place after the other, and again at the first
         one where the text has them less often.
@@ -131,7 +132,7 @@ class _TableDocument:
         if start < 0:
             start = self.text.find(words)
         if start < 0:
-            raise Problem(f"the text does not contain the mention {words!r}.")
+            raise ValueError(f"the text does not contain the mention {words!r}.")
         self.ends[words] = start + len(words)
         return Given(start, start + len(words), words)
 
@@ -171,7 +172,9 @@ def _add(
         own_id or source.made_up_id(number), text
     )
     if document.text != text:
-        raise Problem(f"the document {own_id!r} has another text in an earlier line.")
+        raise ValueError(
+            f"the document {own_id!r} has another text in an earlier line."
+        )
     words = row.get("mention", "")
     cells = row.get("start", "").strip()
     words = words if cells else words.strip()
@@ -205,5 +208,5 @@ def _given(row: dict[str, str], words: str) -> Given:
 def _number(row: dict[str, str], column: str) -> int:
     value = row[column].strip()
     if not (value.isascii() and value.isdigit() and len(value) < 16):
-        raise Problem(f"{column!r} must be a whole number, got {value!r:.40}.")
+        raise ValueError(f"{column!r} must be a whole number, got {value!r:.40}.")
     return int(value)

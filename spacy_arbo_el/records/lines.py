@@ -4,7 +4,6 @@ import bz2
 import codecs
 import gzip
 import io
-import json
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -79,6 +78,8 @@ class Lines(NamedTuple):
 
 
 WHOLE = Lines()
+# The marks of UTF-16 at the beginning of a file.
+WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 OTHER_ENCODING = (
     "Save it as UTF-8, or give --encoding cp1252, or another, if the command has it."
 )
@@ -109,61 +110,56 @@ def read_lines(
         wide = islice(_wide_lines(path, encoding), lines.start, lines.stop)
         yield from ((number, line.rstrip(cut)) for number, line in wide)
         return
-    with _open(path) as file:
+    number = lines.start
+    count = None if lines.stop is None else lines.stop - lines.start
+    with unpacking(path, lambda: number + 1) as file:
         file.seek(lines.offset)
-        for number, raw in _unpacked(file, path, lines):
-            if number == 1 and raw.startswith(b"\xef\xbb\xbf"):
-                raw = raw[3:]
+        for number, raw in enumerate(islice(file, count), lines.start + 1):
+            if number == 1:
+                raw = raw.removeprefix(codecs.BOM_UTF8)
             try:
                 yield number, raw.decode(encoding).rstrip(cut)
             except UnicodeDecodeError as err:
-                name = encoding_name(encoding)
-                problem = (
-                    f"the file isn't {name} here ({err.reason}). {OTHER_ENCODING}"
-                )
-                bad(line_error(path, number, problem))
+                bad(line_error(path, number, _wrong_encoding(encoding, err.reason)))
 
 
 def encoding_of(path: Path, encoding: str) -> str:
     """The encoding of a file: UTF-16 where it begins with that byte order mark."""
-    # To open a pipe would take its first bytes.
-    if encoding != "utf8" or not path.is_file():
-        return encoding
-    try:
-        with _open(path) as file:
-            is_wide = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    except (EOFError, zlib.error, OSError):
-        return encoding
-    return "utf-16" if is_wide else encoding
+    return "utf-16" if encoding == "utf8" and _start(path, 2) in WIDE else encoding
 
 
-def read_text(path: PathLike) -> str:
-    """The text of a file in UTF-8, or UTF-16 with its mark. ValueError for another encoding."""
+def read_text(path: PathLike, encoding: str = "utf8") -> str:
+    """The text of a file. UTF-16 is known by its mark. ValueError for another encoding."""
     path = check_exists(path)
     try:
         with unpacking(path) as file:
-            text = file.read().decode(encoding_of(path, "utf8"))
+            text = file.read().decode(encoding_of(path, encoding))
     except UnicodeError as error:
-        problem = f"the file isn't UTF-8 ({error}). {OTHER_ENCODING}"
-        raise line_error(path, 1, problem) from None
+        raise line_error(path, 1, _wrong_encoding(encoding, error)) from None
     return text.removeprefix("\ufeff")
 
 
+def _wrong_encoding(encoding: str, error: object) -> str:
+    name = "UTF-8" if encoding == "utf8" else encoding
+    return f"the file isn't {name} here ({error}). {OTHER_ENCODING}"
+
+
 @contextmanager
-def unpacking(path: Path) -> Iterator[io.BufferedReader]:
-    """The bytes of a file, unpacked. ValueError where it is packed and damaged."""
+def unpacking(
+    path: Path, line: Callable[[], int] = lambda: 1
+) -> Iterator[io.BufferedReader]:
+    """The bytes of a file, unpacked. ValueError where it is packed and damaged.
+
+    line: The line that the error names.
+    """
     try:
         with _open(path) as file:
             yield file
     except (EOFError, zlib.error, OSError) as error:
         if path.suffix.lower() not in OPENERS:
             raise
-        problem = f"the compressed file is damaged or cut off ({error})."
-        raise line_error(path, 1, problem) from None
-
-
-def encoding_name(encoding: str) -> str:
-    return "UTF-8" if encoding == "utf8" else encoding
+        problem = f"the compressed file is damaged or cut off here ({error})."
+        raise line_error(path, line(), problem) from None
 
 
 def check_encoding(encoding: str) -> bool:
@@ -192,35 +188,24 @@ def _open(path: Path) -> io.BufferedReader:
     return cast(io.BufferedReader, OPENERS.get(path.suffix.lower(), open)(path, "rb"))
 
 
-def _unpacked(
-    file: io.BufferedReader, path: Path, lines: Lines
-) -> Iterator[tuple[int, bytes]]:
-    """Numbered lines of a part of a file. Numbers begin at 1."""
-    number = lines.start
-    count = None if lines.stop is None else lines.stop - lines.start
-    try:
-        for number, line in enumerate(islice(file, count), lines.start + 1):
-            yield number, line
-    except (EOFError, zlib.error, OSError) as error:
-        if path.suffix.lower() not in OPENERS:
-            raise
-        problem = f"the compressed file is damaged or cut off here ({error})."
-        raise line_error(path, number + 1, problem) from None
-
-
 def unpacked_start(path: Path, size: int) -> bytes:
     """Read the first bytes of a text, packed or not: UTF-8 also of UTF-16. None of a pipe."""
+    start = _start(path, size)
+    if start.startswith(WIDE):
+        return start.decode("utf-16", "ignore").encode("utf8", "ignore")
+    return start
+
+
+def _start(path: Path, size: int) -> bytes:
+    # To open a pipe would take its first bytes.
     if not path.is_file():
         return b""
     try:
         with _open(path) as file:
             # What there is of one that was cut off.
-            start = file.read1(size)
+            return file.read1(size)
     except (EOFError, zlib.error, OSError):
         return b""
-    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return start.decode("utf-16", "ignore").encode("utf8", "ignore")
-    return start
 
 
 def read_start(path: Path, size: int) -> bytes:
@@ -230,49 +215,6 @@ def read_start(path: Path, size: int) -> bytes:
         return b""
     with path.open("rb") as file:
         return file.read(size)
-
-
-def read_records(
-    path: PathLike, bad: OnBad = throw, lines: Lines = WHOLE, encoding: str = "utf8"
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield line numbers from 1 and JSON objects, without empty lines. ValueError for others.
-
-    bad, lines, encoding: As in ``read_lines``.
-    """
-    for number, line in read_lines(path, bad, lines, encoding):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line, parse_constant=_no_number)
-        except json.JSONDecodeError as err:
-            problem = f"no valid JSON: {err.msg} at column {err.colno}. Write one object per line."
-            if line.strip() in ("{", "["):
-                problem = (
-                    "JSON over several lines. Write one object per line: jq -c . FILE."
-                )
-            bad(line_error(path, number, problem))
-            continue
-        except (ValueError, RecursionError) as err:
-            bad(line_error(path, number, f"no valid JSON: {err}."))
-            continue
-        if not isinstance(record, dict):
-            problem = f"expected a JSON object, got {json_kind(record)}."
-            bad(line_error(path, number, problem))
-            continue
-        yield number, record
-
-
-def _no_number(name: str) -> None:
-    """Python would read NaN and Infinity, which are no JSON."""
-    raise ValueError(f"{name} is no number")
-
-
-def json_kind(value: Any) -> str:
-    """The kind of a JSON value, for messages."""
-    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
-    return names.get(
-        type(value), "null" if value is None else f"the number {value!r:.20}"
-    )
 
 
 def is_text(value: object) -> bool:

@@ -37,7 +37,7 @@ class Given:
     words: str = ""
 
 
-class Misplaced(Exception):
+class Misplaced(ValueError):
     """A mention that is elsewhere than its file says. ``position`` is its place in the list."""
 
     def __init__(self, position: int, problem: str) -> None:

@@ -17,8 +17,8 @@ from spacy_arbo_el.corpora.convert import (
     select,
 )
 from spacy_arbo_el.corpora.docs import to_doc
-from spacy_arbo_el.corpora.json_documents import Source
 from spacy_arbo_el.corpora.read import docs_in
+from spacy_arbo_el.records.source import Source
 
 from ..cases import cases
 from ..expecting import raises, warns

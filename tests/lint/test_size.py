@@ -50,8 +50,8 @@ VAGUE = frozenset(
 )
 CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 CEILINGS = {
-    "tokens of the core": 232_600,
-    "tokens of contrib/": 80_010,
+    "tokens of the core": 232_500,
+    "tokens of contrib/": 79_940,
     "tokens of tests/": 250_270,
     "tokens a line of code": 8.6,
     "percent of names that are vague": 0.6,

@@ -9,18 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from ...corpora.annotated import LABEL, AnnotatedText
-from ...corpora.json_documents import (
-    About,
-    Problem,
-    Source,
-    check_object,
-    id_in,
-    integer,
-    items,
-    json_values,
-    placed,
-    read_each,
-)
+from ...corpora.json_documents import About, placed, read_each
 from ...records.formats import certainty
 from ...records.id_fields import find_id
 from ...records.lines import (
@@ -32,7 +21,9 @@ from ...records.lines import (
     unpacked_start,
     unpacking,
 )
+from ...records.objects import check_object, id_in, integer, items, json_values
 from ...records.offsets import Given, Misplaced
+from ...records.source import Source
 from .pubtator import ids_in
 
 # An object of JSON.
@@ -153,7 +144,7 @@ def _text_of(document: Any, id_: str, offsets: str, id_key: str) -> AnnotatedTex
         try:
             placed_mentions = placed(words, given_mentions, annotations, offsets)
         except Misplaced as problem:
-            raise Problem(
+            raise ValueError(
                 f"mention {problem.position + 1} of a passage: {problem}"
             ) from None
         for mention in placed_mentions:

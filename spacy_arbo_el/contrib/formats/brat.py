@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from ...corpora.annotated import AnnotatedText, split_ids
-from ...corpora.json_documents import Problem, Source, placed_or_reported
+from ...corpora.json_documents import placed_or_reported
 from ...records.formats import BY_START
 from ...records.id_fields import FoundId, find_id
 from ...records.lines import (
@@ -27,6 +27,7 @@ from ...records.lines import (
     throw,
 )
 from ...records.offsets import Given
+from ...records.source import Source
 
 
 @dataclass(frozen=True)
@@ -117,8 +118,8 @@ def _document(source: Source, name: str, text: str, id_key: str) -> AnnotatedTex
                 fields.setdefault(target, {})[key] = (
                     value or "".join(columns[2:3]).strip()
                 )
-        except (Problem, ValueError) as problem:
-            source.report(number, f"no line of brat: {problem}")
+        except ValueError as problem:
+            source.report(number, ValueError(f"no line of brat: {problem}"))
     rows = []
     for key, (number, mention_given, label) in mentions.items():
         found_id = FoundId("|".join(ids.get(key, ())))
@@ -136,7 +137,7 @@ def _mention(columns: list[str], text: str) -> "tuple[Given, str] | None":
     Pieces with nothing but white space between them are one: brat ends a piece at a line break.
     """
     if len(columns) < 3:
-        raise Problem("expected 'T1<tab>Label start end<tab>words'.")
+        raise ValueError("expected 'T1<tab>Label start end<tab>words'.")
     label, _, place = columns[1].partition(" ")
     pieces = [tuple(map(int, piece.split())) for piece in place.split(";")]
     start, end = pieces[0]

@@ -30,11 +30,11 @@ from functools import partial
 from urllib.parse import unquote
 
 from ...corpora.annotated import LABEL, AnnotatedText, split_ids, unique
-from ...corpora.json_documents import Source
 from ...records.formats import certainty
 from ...records.id_fields import find_id
 from ...records.lines import OnBad, PathLike, throw
-from .tokens import Growing, LineProblem, Numbered, NumberedLines, read_parts, split_at
+from ...records.source import LineProblem, Source
+from .tokens import Growing, Numbered, NumberedLines, read_parts, split_at
 
 NO_ENTITY = "--NME--"
 DOCSTART = re.compile(r"-DOCSTART-(?:\s+\((.*)\))?\s*")

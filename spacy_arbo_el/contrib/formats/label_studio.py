@@ -19,21 +19,12 @@ from functools import partial
 from typing import Any
 
 from ...corpora.annotated import AnnotatedText
-from ...corpora.json_documents import (
-    Problem,
-    Source,
-    check_object,
-    id_in,
-    integer,
-    items,
-    json_values,
-    mentions_in,
-    read_each,
-    string,
-)
+from ...corpora.json_documents import mentions_in, read_each
 from ...records.formats import certainty, check_readable
 from ...records.id_fields import FoundId, find_id, is_known, written
 from ...records.lines import OnBad, PathLike, check_exists, throw
+from ...records.objects import check_object, id_in, integer, items, json_values, string
+from ...records.source import Source
 
 # How Label Studio counts offsets, one of ``READINGS``.
 COUNTED = "utf16-lf"
@@ -81,7 +72,7 @@ def _annotated_text(
 ) -> AnnotatedText | None:
     check_object(task)
     if "data" not in task:
-        raise Problem(
+        raise ValueError(
             "the key 'data' is missing. Export the project as JSON, not as JSON-MIN."
         )
     data = task["data"]

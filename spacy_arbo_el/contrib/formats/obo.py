@@ -7,9 +7,10 @@ from functools import partial
 from typing import Any
 
 from ...kb.entity import Entity
-from ...kb.importers.common import Entries, ImportReport, at_line
+from ...kb.importers.common import ImportReport
 from ...records.formats import certainty
-from ...records.lines import OnBad, PathLike, line_error, read_lines
+from ...records.lines import PathLike, read_lines
+from ...records.source import Source, check_unique
 
 SCOPES = ("EXACT", "NARROW", "BROAD", "RELATED")
 # The tags of synonyms by their scope; "" is that of the scope behind the text. The others are those
@@ -30,6 +31,9 @@ _BEHIND_ID = re.compile(r"(?<!\s)\s+(?:!\s|\{)")
 _TEXTS = ("name", "comment")
 _ESCAPED = re.compile(r"\\(.)")
 _ESCAPES = {"n": "\n", "t": "\t", "W": " "}
+# The values of a stanza by tag, and a stanza with its kind.
+Tags = dict[str, list[str]]
+Stanza = tuple[str, Tags]
 START = re.compile(rb"format-version:\s")
 
 
@@ -69,65 +73,54 @@ class OboReader:
 
         report: Gets the number of terms left out, and the ids that lead to others.
         """
-        entries = Entries(path, report)
-        bad = entries.report.on_bad(self.skip_bad)
+        report = report or ImportReport()
+        source = Source(path, report.on_bad(self.skip_bad), encoding=self.encoding)
+        lines_of: dict[str, int] = {}
         namespace = ""
-        for number, kind, tags in _stanzas(path, self.encoding, bad):
+
+        def read(number: int, stanza: Stanza) -> Entity | None:
+            nonlocal namespace
+            kind, tags = stanza
             if kind == "header":
                 namespace = _one(tags, "default-namespace")
             if kind != "Term":
-                continue
-            try:
-                kind = _one(tags, "namespace") or namespace
-                term = _read_term(entries, number, tags, self.scopes, kind)
-            except ValueError as error:
-                bad(error)
-                continue
+                return None
+            id_ = _one(tags, "id")
+            if not id_ or "|" in id_:
+                raise ValueError(f"a [Term] needs an 'id' without '|' (got {id_!r}).")
+            check_unique("entity", id_, number, lines_of)
+            term = self._term(tags, _one(tags, "namespace") or namespace, report)
             if term is not None:
                 xrefs = ids_of_xrefs(term.meta.get("xrefs", ()), self.xrefs)
-                entries.report.note_xrefs(xrefs, term.id)
-                yield term
+                report.note_xrefs(xrefs, term.id)
+            return term
 
+        return source.read(_stanzas(source), read)
 
-def _read_term(
-    entries: Entries,
-    number: int,
-    tags: dict[str, list[str]],
-    scopes: tuple[str, ...],
-    kind: str,
-) -> Entity | None:
-    id_ = _one(tags, "id")
-    title = _one(tags, "name")
-    report = entries.report
-    if not id_ or "|" in id_:
-        problem = f"a [Term] needs an 'id' without '|' (got {id_!r})."
-        raise line_error(entries.path, number, problem)
-    entries.check_new(id_, number)
-    if _one(tags, "is_obsolete").lower() in ("true", "1"):
-        report.skip("obsolete")
-        with at_line(entries.path, number):
-            replace_ids(
-                report, [id_, *tags.get("alt_id", [])], tags.get("replaced_by", [])
-            )
-        return None
-    if not title:
-        report.skip("no name")
-        return None
-    synonyms = list(_synonyms(tags))
-    meta: dict[str, Any] = {
-        "xrefs": [xref.split(" ")[0] for xref in tags.get("xref", [])],
-        "parents": [parent.split(" ")[0] for parent in tags.get("is_a", [])],
-        "subsets": tags.get("subset", []),
-        "synonyms": synonyms,
-    }
-    return entries.entity(
-        number,
-        [id_, *tags.get("alt_id", [])],
-        [title, *(text for text, scope in synonyms if scope in scopes)],
-        _quoted(_one(tags, "def"))[0],
-        [kind] if kind else [],
-        meta={key: value for key, value in meta.items() if value},
-    )
+    def _term(self, tags: Tags, kind: str, report: ImportReport) -> Entity | None:
+        title = _one(tags, "name")
+        ids = [_one(tags, "id"), *tags.get("alt_id", [])]
+        if _one(tags, "is_obsolete").lower() in ("true", "1"):
+            report.skip("obsolete")
+            replace_ids(report, ids, tags.get("replaced_by", []))
+            return None
+        if not title:
+            report.skip("no name")
+            return None
+        synonyms = list(_synonyms(tags))
+        meta: dict[str, Any] = {
+            "xrefs": [xref.split(" ")[0] for xref in tags.get("xref", [])],
+            "parents": [parent.split(" ")[0] for parent in tags.get("is_a", [])],
+            "subsets": tags.get("subset", []),
+            "synonyms": synonyms,
+        }
+        return report.entity(
+            ids,
+            [title, *(text for text, scope in synonyms if scope in self.scopes)],
+            _quoted(_one(tags, "def"))[0],
+            [kind] if kind else [],
+            meta={key: value for key, value in meta.items() if value},
+        )
 
 
 def replace_ids(report: ImportReport, ids: list[str], replacements: list[str]) -> None:
@@ -136,7 +129,7 @@ def replace_ids(report: ImportReport, ids: list[str], replacements: list[str]) -
         report.redirect(ids, replacements[0])
 
 
-def _synonyms(tags: dict[str, list[str]]) -> Iterator[list[str]]:
+def _synonyms(tags: Tags) -> Iterator[list[str]]:
     """[text, scope] of each synonym."""
     for tag, scope in _SYNONYMS.items():
         for value in tags.get(tag, []):
@@ -145,38 +138,34 @@ def _synonyms(tags: dict[str, list[str]]) -> Iterator[list[str]]:
                 yield [text, scope or (word if word in SCOPES else "RELATED")]
 
 
-def _stanzas(
-    path: PathLike, encoding: str, bad: OnBad
-) -> Iterator[tuple[int, str, dict[str, list[str]]]]:
-    """(first line, kind, values by tag) of each stanza. The header of the file comes first."""
+def _stanzas(source: Source) -> Iterator[tuple[int, Stanza]]:
+    """Each stanza with its first line. The header of the file comes first."""
     start = 1
     kind = "header"
-    tags: dict[str, list[str]] = {}
-    for number, line in read_lines(path, bad, encoding=encoding):
+    tags: Tags = {}
+    for number, line in read_lines(
+        source.path, source.on_error, encoding=source.encoding
+    ):
         line = line.strip()
         if not line or line.startswith("!"):
             continue
         if line.startswith("["):
-            yield start, kind, tags
+            yield start, (kind, tags)
             start = number
             kind = line[1:-1]
             tags = {}
             if not line.endswith("]"):
                 kind = ""
-                bad(
-                    line_error(
-                        path,
-                        number,
-                        f"a stanza begins with [Name] (got {line!r:.40}).",
-                    )
-                )
+                problem = f"a stanza begins with [Name] (got {line!r:.40})."
+                source.report(number, ValueError(problem))
             continue
         tag, colon, value = line.partition(":")
         if not colon:
-            bad(line_error(path, number, f"expected 'tag: value' (got {line!r:.40})."))
+            problem = f"expected 'tag: value' (got {line!r:.40})."
+            source.report(number, ValueError(problem))
             continue
         tags.setdefault(tag.strip(), []).append(_plain(value, tag.strip()))
-    yield start, kind, tags
+    yield start, (kind, tags)
 
 
 def _plain(value: str, tag: str) -> str:
@@ -199,7 +188,7 @@ def _unescaped(text: str) -> str:
     return _ESCAPED.sub(lambda match: _ESCAPES.get(match[1], match[1]), text).strip()
 
 
-def _one(tags: dict[str, list[str]], name: str) -> str:
+def _one(tags: Tags, name: str) -> str:
     return tags.get(name, [""])[0]
 
 

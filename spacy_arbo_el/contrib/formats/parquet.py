@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ...base.extras import import_pyarrow
 from ...kb.entity import Entity
 from ...kb.importers.common import ImportReport, RecordReader
 from ...records.formats import certainty
-from ...records.lines import PathLike, line_error
+from ...records.lines import PathLike
+from ...records.parquet import parquet_rows
+from ...records.source import Source
 
 
 @dataclass(frozen=True)
@@ -31,28 +32,12 @@ class ParquetReader:
     ) -> Iterator[Entity]:
         """Yield the entities. report: Gets the ids under "alt_ids"."""
         report = report or ImportReport()
-        reader = RecordReader(path, report.on_bad(self.skip_bad), report=report)
-        rows = enumerate(_rows(path), 1)
-        yield from (
-            entity
-            for _, entity in reader.entities(rows, lambda _, row: _read(reader, row))
-        )
+        source = Source(path, report.on_bad(self.skip_bad))
+        reader = RecordReader(report=report)
+
+        def read(number: int, row: dict[str, Any]) -> Entity:
+            filled = {name: value for name, value in row.items() if value != ""}
+            return reader.entity(reader.read_dict(filled))
+
+        yield from source.read(parquet_rows(source), read)
         reader.warn()
-
-
-def _read(
-    reader: RecordReader, row: dict[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    return reader.read_dict(
-        {name: value for name, value in row.items() if value != ""}
-    )
-
-
-def _rows(path: PathLike) -> Iterator[dict[str, Any]]:
-    pyarrow = import_pyarrow()
-    try:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches():
-                yield from batch.to_pylist()
-    except pyarrow.ArrowException as error:
-        raise line_error(path, 1, str(error)) from error

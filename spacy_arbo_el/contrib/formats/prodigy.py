@@ -17,17 +17,12 @@ from functools import partial
 from typing import Any
 
 from ...corpora.annotated import AnnotatedText, split_ids
-from ...corpora.json_documents import (
-    Problem,
-    Source,
-    id_in,
-    mentions_in,
-    read_each,
-    string,
-)
+from ...corpora.json_documents import mentions_in, read_each
 from ...records.formats import certainty, check_readable
 from ...records.id_fields import find_id
 from ...records.lines import OnBad, PathLike, check_exists, throw
+from ...records.objects import id_in, string
+from ...records.source import Source
 
 # How Prodigy's recipes for entity linking begin the ids of choices that are no entity.
 NIL_CHOICE = "NIL_"
@@ -93,7 +88,7 @@ def _of_task(
         if not isinstance(chosen, list) or not all(
             isinstance(choice, str) for choice in chosen
         ):
-            raise Problem("'accept' must be a list of ids.")
+            raise ValueError("'accept' must be a list of ids.")
         ids = "|".join(
             choice for choice in chosen if not choice.startswith(NIL_CHOICE)
         )
@@ -137,7 +132,7 @@ def _joined(earlier: AnnotatedText, later: AnnotatedText) -> AnnotatedText:
             and mention.kb_ids
             and earlier_mention.kb_ids != mention.kb_ids
         ):
-            raise Problem(
+            raise ValueError(
                 f"the mention {earlier.text[mention.start : mention.end]!r} from {mention.start} "
                 f"to {mention.end} is {mention.kb_id}, and {earlier_mention.kb_id} in an earlier "
                 "task. Leave out one of the two."

@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ...corpora.annotated import AnnotatedText, split_ids
-from ...corpora.json_documents import About, Problem, Source, placed
+from ...corpora.json_documents import About, placed
 from ...records.formats import certainty, check_readable
 from ...records.lines import OnBad, PathLike, check_exists, read_lines, throw
 from ...records.offsets import Given, Misplaced
+from ...records.source import LineProblem, Source
 from .errors import FormatMessages
 
 TEXT_LINE = re.compile(r"([^|\t]+)\|([ta])\|(.*)", re.DOTALL)
@@ -64,37 +65,37 @@ class PubTatorReader:
         check_readable(check_exists(path), self)
         seen: set[str] = set()
         source = Source(path, bad, offsets=self.offsets)
-        for document in _documents(source):
+
+        def read(line: int, document: _Abstract) -> AnnotatedText | None:
             if document.id in seen:
                 message = FormatMessages.W100.format(
-                    path=path, line=document.line, id=document.id
+                    path=path, line=line, id=document.id
                 )
                 warnings.warn(message, stacklevel=2)
                 if counts is not None:
                     counts["duplicates"] += 1
-                continue
+                return None
             seen.add(document.id)
             try:
                 mentions = placed(
                     document.text, document.given, document.about, self.offsets
                 )
             except Misplaced as problem:
-                source.report(document.lines[problem.position], problem)
-                continue
-            yield AnnotatedText(document.id, document.text, mentions)
+                raise LineProblem(document.lines[problem.position], problem) from None
+            return AnnotatedText(document.id, document.text, mentions)
+
+        return source.read(_documents(source), read)
 
 
 @dataclass
 class _Abstract:
     """A document whose lines are being read.
 
-    line: The number of the first.
     given, about, lines: Its mentions, their labels and ids, and their lines.
     """
 
     id: str
     title: str
-    line: int
     abstract: str | None = None
     given: list[Given] = field(default_factory=list)
     about: list[About] = field(default_factory=list)
@@ -105,16 +106,16 @@ class _Abstract:
         return self.title if self.abstract is None else f"{self.title} {self.abstract}"
 
     def add_line(self, number: int, line: str) -> None:
-        """Add the next line. Raises Problem if it is not a line of this document."""
+        """Add the next line. Raises ValueError if it is not a line of this document."""
         match = TEXT_LINE.fullmatch(line)
         columns = line.split("\t")
         id_ = match[1] if match else columns[0]
         if id_ != self.id:
-            raise Problem(
+            raise ValueError(
                 f"a line of document {id_[:40]!r} inside document {self.id!r}. {FORM}."
             )
         if match and self.abstract is not None:
-            raise Problem(f"a second abstract for document {self.id}.")
+            raise ValueError(f"a second abstract for document {self.id}.")
         if match:
             self.abstract = match[3]
         elif not _is_relation(columns):
@@ -124,9 +125,10 @@ class _Abstract:
             self.lines.append(number)
 
 
-def _documents(source: Source) -> Iterator[_Abstract]:
-    """The documents, each complete. Of one with a bad line, nothing is returned."""
+def _documents(source: Source) -> Iterator[tuple[int, _Abstract]]:
+    """The documents, each complete, with their first lines. Of one with a bad line nothing."""
     document: _Abstract | None = None
+    first = 0
     after_empty = False
     skips = False  # Whether the lines up to the next document are left out.
     for number, line in read_lines(source.path, source.on_error):
@@ -144,25 +146,26 @@ def _documents(source: Source) -> Iterator[_Abstract]:
                 and not line.startswith((f"{document.id}|", f"{document.id}\t"))
             )
         ):
-            yield document
+            yield first, document
             document = None
         after_empty = False
         if title and starts:
             skips = False
-            document = _Abstract(title[1], title[3], number)
+            document = _Abstract(title[1], title[3])
+            first = number
         elif not skips:
             try:
                 if document is None:
-                    raise Problem(
+                    raise ValueError(
                         f"a line outside any document, {line[:40]!r}. {FORM}."
                     )
                 document.add_line(number, line)
-            except Problem as problem:
+            except ValueError as problem:
                 source.report(number, problem)
                 document = None
                 skips = True
     if document:
-        yield document
+        yield first, document
 
 
 def _is_relation(columns: list[str]) -> bool:
@@ -175,11 +178,11 @@ def _is_relation(columns: list[str]) -> bool:
 
 def _mention(columns: list[str]) -> tuple[Given, About]:
     if len(columns) < 5:
-        raise Problem(f"{len(columns)} columns are too few. {FORM}.")
+        raise ValueError(f"{len(columns)} columns are too few. {FORM}.")
     mention = Given(_offset(columns[1]), _offset(columns[2]), columns[3])
     label = columns[4].strip()
     if not label:
-        raise Problem(f"the label (column 5) is empty. {FORM}.")
+        raise ValueError(f"the label (column 5) is empty. {FORM}.")
     ids = ids_in(columns[5]) if len(columns) > 5 else ()
     return mention, (label, ids, "")
 
@@ -193,5 +196,7 @@ def ids_in(value: str) -> tuple[str, ...]:
 
 def _offset(value: str) -> int:
     if not re.fullmatch(r"[0-9]{1,15}", value.strip()):
-        raise Problem(f"{value[:40]!r} is no offset: expected a whole number. {FORM}.")
+        raise ValueError(
+            f"{value[:40]!r} is no offset: expected a whole number. {FORM}."
+        )
     return int(value)

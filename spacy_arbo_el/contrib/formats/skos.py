@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from ...kb.entity import Entity
-from ...kb.importers.common import ImportReport, at_line
+from ...kb.importers.common import ImportReport
 from ...records.formats import BY_START, certainty
 from ...records.lines import OPENERS, PathLike, check_exists, line_error, plain_name
+from ...records.source import at_line
 from .errors import FormatMessages
 from .obo import ids_of_xrefs, replace_ids
 
@@ -100,14 +101,13 @@ class SkosReader:
             if not names:
                 report.skip(f"no label in {', '.join(self.languages)}")
                 continue
-            title, *aliases = names
             with at_line(path, 1):
-                report.redirect(further, str(concept))
+                entity = report.entity([str(concept), *further], names, description)
             report.note_xrefs(
                 ids_of_xrefs(thesaurus.ids(concept, thesaurus.matches), self.xrefs),
-                str(concept),
+                entity.id,
             )
-            yield Entity(str(concept), title, description, tuple(aliases))
+            yield entity
 
 
 def _graph(path: PathLike) -> Any:

@@ -6,21 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...corpora.annotated import LABEL, AnnotatedMention, AnnotatedText
-from ...corpora.json_documents import Source, read_each
+from ...corpora.json_documents import read_each
 from ...records.lines import read_lines
 from ...records.offsets import CHARACTERS
+from ...records.source import Source
 
 Numbered = list[tuple[int, str]]
 # The id of a document, "" for none, and its numbered lines.
 NumberedLines = tuple[str, Numbered]
-
-
-class LineProblem(Exception):
-    """An invalid line of a document."""
-
-    def __init__(self, number: int, problem: str) -> None:
-        super().__init__(problem)
-        self.number = number
 
 
 @dataclass
@@ -84,13 +77,9 @@ def read_parts(
     grow: Raises ``LineProblem`` for an invalid line.
     """
 
-    def parse(document: Any, made_up: str) -> AnnotatedText | None:
+    def parse(document: Any, made_up: str) -> AnnotatedText:
         id_, lines = document
-        try:
-            grown = grow(lines)
-        except LineProblem as problem:
-            source.report(problem.number, problem)
-            return None
+        grown = grow(lines)
         counts = grown.pieces, tuple(grown.unread)
         return AnnotatedText(
             id_ or made_up, grown.text, tuple(grown.mentions), *counts

@@ -7,15 +7,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from ...kb.entity import Entity
-from ...kb.importers.common import Entries, ImportReport
+from ...kb.importers.common import ImportReport
 from ...records.formats import BY_START
-from ...records.lines import (
-    PathLike,
-    check_exists,
-    line_error,
-    plain_name,
-    read_lines,
-)
+from ...records.lines import PathLike, check_exists, line_error, plain_name, read_lines
+from ...records.source import Source
 
 # The columns, from the reference manual.
 MRCONSO = "CUI LAT TS LUI STT SUI ISPREF AUI SAUI SCUI SDUI SAB TTY CODE STR SRL SUPPRESS CVF"
@@ -23,6 +18,8 @@ MRDEF = "CUI AUI ATUI SATUI SAB DEF SUPPRESS CVF"
 MRSTY = "CUI TUI STN STY ATUI CVF"
 
 Columns = dict[str, str]
+# An id, and its rows.
+Concept = tuple[str, list[Columns]]
 
 
 @dataclass(frozen=True)
@@ -63,42 +60,43 @@ class UmlsReader:
             file = _file_in(folder, "MRCONSO.RRF")
             if not file.exists():
                 file = _file_in(folder / "META", "MRCONSO.RRF")
-        entries = Entries(file, report)
+        report = report or ImportReport()
         definitions = _OptionalFile(_file_in(file.parent, "MRDEF.RRF"), MRDEF)
         types = _OptionalFile(_file_in(file.parent, "MRSTY.RRF"), MRSTY)
-        for number, concept, rows in _concepts(file, MRCONSO):
-            definition_rows = definitions.of(concept)
-            type_rows = types.of(concept)
+        column = "STY" if self.type_names else "TUI"
+
+        def read(number: int, concept: Concept) -> Entity | None:
+            id_, rows = concept
+            definition_rows = definitions.of(id_)
+            type_rows = types.of(id_)
             names = [row for row in rows if row["SUPPRESS"] not in ("O", "Y", "E")]
             if not names:
-                entries.report.skip("all names suppressed")
-                continue
+                report.skip("all names suppressed")
+                return None
             names = [row for row in names if row["LAT"] in self.languages]
             if not names:
-                entries.report.skip(f"no name in {', '.join(self.languages)}")
-                continue
-            names = [
-                row for row in names if not self.sources or row["SAB"] in self.sources
-            ]
+                report.skip(f"no name in {', '.join(self.languages)}")
+                return None
+            names = self._of_sources(names)
             if not names:
-                entries.report.skip(f"no name from {', '.join(self.sources)}")
-                continue
+                report.skip(f"no name from {', '.join(self.sources)}")
+                return None
             names.sort(key=self._rank)
-            descriptions = [
-                row["DEF"]
-                for row in definition_rows
-                if row["SUPPRESS"] not in ("O", "Y")
-                and (not self.sources or row["SAB"] in self.sources)
+            shown = [
+                row for row in definition_rows if row["SUPPRESS"] not in ("O", "Y")
             ]
-            column = "STY" if self.type_names else "TUI"
-            yield entries.entity(
-                number,
-                [concept],
+            return report.entity(
+                [id_],
                 (row["STR"] for row in names),
-                descriptions[0] if descriptions else "",
+                next((row["DEF"] for row in self._of_sources(shown)), ""),
                 (row[column] for row in type_rows),
                 meta={"sources": sorted({row["SAB"] for row in names})},
             )
+
+        return Source(file).read(_concepts(file, MRCONSO), read)
+
+    def _of_sources(self, rows: list[Columns]) -> list[Columns]:
+        return [row for row in rows if not self.sources or row["SAB"] in self.sources]
 
     def _rank(self, row: Columns) -> tuple[int, bool, bool, bool]:
         """By which names are sorted: by language, and preferred ones first."""
@@ -119,20 +117,19 @@ class _OptionalFile:
 
     def __init__(self, path: Path, columns: str):
         self._groups = _concepts(path, columns) if path.is_file() else iter(())
-        self._next: tuple[int, str, list[Columns]] | None = next(self._groups, None)
+        self._next = self._of_next()
 
-    def of(self, concept: str) -> list[Columns]:
-        while self._next is not None and self._next[1] < concept:
-            self._next = next(self._groups, None)
-        return (
-            self._next[2]
-            if self._next is not None and self._next[1] == concept
-            else []
-        )
+    def _of_next(self) -> Concept | None:
+        return next((concept for _, concept in self._groups), None)
+
+    def of(self, id_: str) -> list[Columns]:
+        while self._next is not None and self._next[0] < id_:
+            self._next = self._of_next()
+        return self._next[1] if self._next is not None and self._next[0] == id_ else []
 
 
-def _concepts(path: Path, columns: str) -> Iterator[tuple[int, str, list[Columns]]]:
-    """(first line, concept, rows) of each concept."""
+def _concepts(path: Path, columns: str) -> Iterator[tuple[int, Concept]]:
+    """The concepts of a file with the numbers of their first lines."""
     before = ""
     for concept, rows in groupby(
         _rows(path, columns.split()), key=lambda item: item[1]["CUI"]
@@ -142,7 +139,7 @@ def _concepts(path: Path, columns: str) -> Iterator[tuple[int, str, list[Columns
             problem = f"{concept} comes after {before}. Sort the file: LC_ALL=C sort."
             raise line_error(path, group[0][0], problem)
         before = concept
-        yield group[0][0], concept, [row for _, row in group]
+        yield group[0][0], (concept, [row for _, row in group])
 
 
 def _rows(path: Path, columns: list[str]) -> Iterator[tuple[int, Columns]]:

@@ -19,11 +19,11 @@ from functools import partial
 from typing import ClassVar
 
 from ...corpora.annotated import AnnotatedText, split_ids
-from ...corpora.json_documents import Source
 from ...records.formats import certainty
 from ...records.lines import OnBad, PathLike, check_exists, files_in, read_lines, throw
 from ...records.offsets import Given, Misplaced, place
-from .tokens import Growing, LineProblem, Numbered, read_parts
+from ...records.source import LineProblem, Source
+from .tokens import Growing, Numbered, read_parts
 
 TEXT, LAYERS, IDENTIFIER, VALUE = (
     "#Text=",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...kb.entity import Entity
-from ...kb.importers.common import ImportReport, at_line
+from ...kb.importers.common import ImportReport
 from ...records.formats import certainty
 from ...records.lines import (
     PathLike,
@@ -20,6 +20,7 @@ from ...records.lines import (
     line_error,
     read_lines,
 )
+from ...records.source import at_line
 
 # The code of names in all languages.
 ALL = "mul"

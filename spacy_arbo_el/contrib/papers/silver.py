@@ -21,10 +21,10 @@ from spacy.tokens import Doc, Span
 from ...corpora.annotated import AnnotatedText
 from ...corpora.docbin import read_docs, write_parts
 from ...corpora.docs import copied, to_doc
-from ...corpora.json_documents import Source
 from ...corpora.read import files_of, read, read_source, relative_name
 from ...find.dictionary import Dictionary, Name
 from ...mentions.record import document_id
+from ...records.source import Source
 from .errors import PaperMessages
 
 # What each number of what was left out counts.

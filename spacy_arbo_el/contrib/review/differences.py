@@ -10,13 +10,14 @@ from spacy.vocab import Vocab
 
 from ...base.extras import import_pyarrow
 from ...corpora.docbin import read_docs
-from ...corpora.json_documents import Source
 from ...corpora.table import read_rows
 from ...kb.entity import NIL
 from ...kb.knowledge_base import ArboKB
 from ...mentions.getters import EntSpans
 from ...records.cells import csv_text, uncell
-from ...records.lines import check_exists, read_records
+from ...records.lines import check_exists
+from ...records.objects import read_records
+from ...records.source import Source
 from ...show.frames import LINK, LINKS, rows_of
 from .errors import ReviewMessages
 
@@ -151,7 +152,7 @@ def _files(path: Path) -> list[Path]:
 
 def _jsonl(path: Path) -> Iterator[Mapping[str, Any]]:
     """Rows of mentions, or documents with mentions."""
-    for _, row in read_records(path):
+    for _, row in read_records(Source(path)):
         for mention in row.get("mentions", [row]):
             yield {"document": row.get("id"), **mention}
 

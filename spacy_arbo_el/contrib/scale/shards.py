@@ -15,10 +15,9 @@ from spacy.tokens import Doc
 
 from ...base.extras import import_pyarrow
 from ...corpora.docbin import SUFFIX
-from ...corpora.json_documents import Source
-from ...corpora.parquet import SUFFIX as PARQUET
-from ...corpora.read import docs_in, files_of, relative_name
+from ...corpora.read import PARQUET, docs_in, files_of, relative_name
 from ...records.lines import Lines, OnBad, read_lines
+from ...records.source import Source
 from ...storage.files import write_file
 
 # Documents of a shard. A multiple of the documents that are encoded at a time.

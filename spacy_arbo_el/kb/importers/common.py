@@ -2,15 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, Protocol, TypeVar
 
-from ...base.errors import Errors, Warnings, code_of
+from ...base.errors import Errors, Warnings
 from ...records.fields import ALT_IDS, fields_of, further_ids, is_missing, values_of
 from ...records.formats import Sniffing
-from ...records.lines import OnBad, PathLike, is_storable, line_error, throw
+from ...records.lines import OnBad, PathLike, is_storable, throw
+from ...records.source import problem_in
 from ..entity import OPTIONAL, Entity
 from ..layout import Layout
 
@@ -45,7 +45,6 @@ def records_by_id(values: Any) -> list[dict[str, Any]] | None:
 class RecordReader:
     """Reads the entities of records, and counts those without names.
 
-    bad: What to do with the error of a record.
     separator: Separates aliases and types in a string.
     fields: The places of all records' fields; None for those that their keys say.
     report: Gets the further ids of entities.
@@ -53,36 +52,17 @@ class RecordReader:
 
     def __init__(
         self,
-        path: PathLike = "",
-        bad: OnBad = throw,
         separator: str = "|",
         fields: Mapping[str, Sequence[int]] | None = None,
         report: "ImportReport | None" = None,
     ) -> None:
         self.report = ImportReport() if report is None else report
-        self.path = path
-        self.bad = bad
         self.separator = separator
         self._fixed = fields
         self._fields: dict[tuple[str, ...], dict[str, list[int]]] = {}
         # Of all records, and of those that have other keys but no name; and these keys.
         self._total = self._unnamed = 0
         self._others: Counter[str] = Counter()
-
-    def entities(
-        self, records: Iterable[tuple[int, T]], read: Callable[[int, T], Record | None]
-    ) -> Iterator[tuple[int, Entity]]:
-        """The entities of records, with their lines. read: None for a record that is left out."""
-        for number, content in records:
-            try:
-                with at_line(self.path, number):
-                    record = read(number, content)
-                    entity = None if record is None else self.entity(record)
-            except ValueError as error:
-                self.bad(error)
-                continue
-            if entity is not None:
-                yield number, entity
 
     def read(self, keys: tuple[str, ...], values: Sequence[Any]) -> Record:
         """The fields of a record, and its other keys, which go to ``meta``.
@@ -230,6 +210,24 @@ class ImportReport:
             )
         self.layout = replace(self.layout, columns=columns)
 
+    def entity(
+        self,
+        ids: Sequence[str],
+        names: Iterable[str],
+        description: str = "",
+        types: Iterable[str] = (),
+        **fields: Any,
+    ) -> Entity:
+        """Make an entity.
+
+        ids: Its id, and others that lead to it.
+        names: Its title and its aliases; each counts once.
+        """
+        title, *aliases = dict.fromkeys(names)
+        self.redirect(ids[1:], ids[0])
+        kinds = tuple(dict.fromkeys(types))
+        return Entity(ids[0], title, description, tuple(aliases), kinds, **fields)
+
     def redirect(self, ids: Iterable[str], entity_id: str) -> None:
         """Redirect other ids to an entity, the first of each. ValueError for unstorable ids."""
         for old_id in ids:
@@ -264,62 +262,6 @@ class EntityFormat(Sniffing, Protocol):
 
         report: Counts entries that are left out, and gets further ids of entities.
         """
-
-
-@contextmanager
-def at_line(path: PathLike, number: int) -> Iterator[None]:
-    """Add file and line to entities' errors in the block."""
-    try:
-        yield
-    except ValueError as error:
-        if code_of(error) == "E100":
-            raise  # it has a line
-        raise line_error(path, number, problem_in(error)) from None
-
-
-def problem_in(error: ValueError) -> str:
-    """The message of an error, without its code."""
-    return str(error).removeprefix(f"[arbo-{code_of(error)}] ")
-
-
-class Entries:
-    """Reads the entities of a file from entries of several lines each, for a report."""
-
-    def __init__(self, path: PathLike, report: ImportReport | None):
-        self.path = path
-        self.report = report or ImportReport()
-        self._lines: dict[str, int] = {}
-
-    def check_new(self, entity_id: str, number: int) -> None:
-        """Write down the line of an id; raise ValueError where it occurred before."""
-        if entity_id in self._lines:
-            raise line_error(
-                self.path,
-                number,
-                f"the entity id {entity_id!r} was used before, in line {self._lines[entity_id]}. "
-                "Merge the two entries, or give one of them another id.",
-            )
-        self._lines[entity_id] = number
-
-    def entity(
-        self,
-        number: int,
-        ids: Sequence[str],
-        names: Iterable[str],
-        description: str = "",
-        types: Iterable[str] = (),
-        **fields: Any,
-    ) -> Entity:
-        """Make an entity; raise ValueError with the line.
-
-        ids: Its id, and others that lead to it.
-        names: Its title and its aliases; each counts once.
-        """
-        title, *aliases = dict.fromkeys(names)
-        with at_line(self.path, number):
-            self.report.redirect(ids[1:], ids[0])
-            kinds = tuple(dict.fromkeys(types))
-            return Entity(ids[0], title, description, tuple(aliases), kinds, **fields)
 
 
 def _rows_of_frame(frame: Any) -> Iterable[Mapping[str, Any]]:

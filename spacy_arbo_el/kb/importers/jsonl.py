@@ -8,11 +8,13 @@ from typing import Any
 
 from ...records.fields import ALT_IDS, fields_of
 from ...records.formats import certainty
-from ...records.lines import OnBad, PathLike, line_error, read_records, read_text
+from ...records.lines import PathLike, line_error, read_text
+from ...records.objects import read_records
+from ...records.source import Source, check_unique
 from ...storage.files import replacing
 from ..entity import Entity
 from ..store import EntityStore
-from .common import Entries, ImportReport, RecordReader, records_by_id
+from .common import ImportReport, RecordReader, records_by_id
 
 # How sure a "{" at the beginning is, where no other format knows the file by more.
 BY_BRACE = 0.6
@@ -55,13 +57,13 @@ class EntityJsonlReader:
     ) -> Iterator[Entity]:
         """Yield the entities. report: Gets the ids under "alt_ids"."""
         report = report or ImportReport()
-        bad = report.on_bad(self.skip_bad)
+        source = Source(path, report.on_bad(self.skip_bad), encoding=self.encoding)
         records = (
             (number, record)
-            for number, line in read_records(path, bad, encoding=self.encoding)
+            for number, line in read_records(source)
             for record in records_by_id(line) or [line]
         )
-        yield from _entities(records, path, report, self.unique, bad)
+        return _entities(records, source, report, self.unique)
 
 
 @dataclass(frozen=True)
@@ -106,30 +108,27 @@ class EntityJsonReader:
             )
             raise line_error(path, 1, problem)
         report = report or ImportReport()
-        bad = report.on_bad(self.skip_bad)
-        yield from _entities(enumerate(records, 1), path, report, True, bad)
+        source = Source(path, report.on_bad(self.skip_bad))
+        yield from _entities(enumerate(records, 1), source, report)
 
 
 def _entities(
     records: Iterable[tuple[int, dict[str, Any]]],
-    path: PathLike,
-    report: ImportReport | None,
-    unique: bool,
-    bad: OnBad,
+    source: Source,
+    report: ImportReport,
+    unique: bool = True,
 ) -> Iterator[Entity]:
     """The entities of records with their line numbers, see ``EntityJsonlReader``."""
-    entries = Entries(path, None)
-    reader = RecordReader(path, bad, report=report)
-    for number, entity in reader.entities(
-        records, lambda _, record: reader.read_dict(record)
-    ):
-        try:
-            if unique:
-                entries.check_new(entity.id, number)
-        except ValueError as error:
-            bad(error)
-            continue
-        yield entity
+    reader = RecordReader(report=report)
+    lines_of: dict[str, int] = {}
+
+    def read(number: int, record: dict[str, Any]) -> Entity:
+        entity = reader.entity(reader.read_dict(record))
+        if unique:
+            check_unique("entity", entity.id, number, lines_of)
+        return entity
+
+    yield from source.read(records, read)
     reader.warn()
 
 

@@ -9,10 +9,11 @@ from ...records.cells import uncell
 from ...records.fields import ALT_IDS, FIELDS, NAMES, fields_of
 from ...records.formats import certainty
 from ...records.lines import OnBad, PathLike, ignore
+from ...records.source import Source, at_line
 from ...records.tables import OF_DICTIONARIES, Table, open_table
 from ..entity import Entity, is_frequency
 from ..layout import Layout
-from .common import ImportReport, Record, RecordReader, at_line, entity_of
+from .common import ImportReport, Record, RecordReader, entity_of
 
 # Columns of ids that lead to an entity.
 FURTHER_IDS = (ALT_IDS, "alt_id", "other_ids", "further_ids", "equivalent_ids")
@@ -80,13 +81,13 @@ class TableReader:
         }
         columns = {**report.layout.columns, **columns}
         report.layout = Layout(columns, self.separator, table.delimiter)
-        reader = RecordReader(path, bad, self.separator, fields)
+        reader = RecordReader(self.separator, fields)
         (id_place, *_) = fields["id"]
         rows = _selected(table, where, ignore, ImportReport())
         counts = Counter(row[id_place].partition("|")[0].strip() for _, row in rows)
         merged: dict[str, tuple[int, Record]] = {}
 
-        def read(number: int, row: list[str]) -> Record | None:
+        def read(number: int, row: list[str]) -> Entity | None:
             record = _record(table, fields, reader, row, report)
             id_ = record[0]["id"]
             for column in self.xrefs:
@@ -97,13 +98,13 @@ class TableReader:
                 local_ids = [item.rpartition(":")[2] for item in ids]
                 report.note_xrefs(filter(None, (*ids, *local_ids)), id_)
             if counts[id_] < 2:
-                return record
+                return reader.entity(record)
             entity_of(record)
             _merge(*merged.setdefault(id_, (number, record)), record)
             return None
 
         rows = _selected(table, where, bad, report)
-        yield from (entity for _, entity in reader.entities(rows, read))
+        yield from Source(path, bad).read(rows, read)
         yield from (reader.entity(record) for _, record in merged.values())
         reader.warn()
 

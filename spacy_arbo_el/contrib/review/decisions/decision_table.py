@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ....corpora.json_documents import Source
 from ....corpora.table import read_rows
 from ....discovery.entities import NewEntity
 from ....discovery.new_entities import NewEntities
 from ....records.cells import csv_text, uncell
 from ....records.lines import line_error
+from ....records.source import Source
 from ....storage.files import write_file
 from ..errors import ReviewMessages
 
