@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -340,7 +341,7 @@ class ArboLinker(TrainablePipe):
     def set_annotations(self, docs: Iterable[Doc], links: list[DocLinks]) -> None:
         """Write the links of ``predict`` onto the docs; see ``annotations.py``."""
         documents = self._documents()
-        for doc, of_doc in zip(docs, links):
+        for doc, of_doc in zip_longest(docs, links or ()):
             documents.annotate(doc, of_doc)
 
     def explain(self, span: Span, kb_id: str | None = None) -> Explanation:

@@ -403,6 +403,9 @@ class Errors:
         "{value} is no mention, which is a span of a document. Give doc.ents[0], or any span of "
         "tokens, such as doc[2:4]."
     )
+    E514 = Message(
+        "{value} is not the links of a document. Give what linker.predict(docs) returns."
+    )
 
     # Training: E6xx
     E601 = Message(

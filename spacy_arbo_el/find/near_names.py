@@ -11,6 +11,7 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from ..base.arrays import int_array
 from ..base.bundled import english_words
 from ..kb.entity import Entity
 from ..names.firms import begins_with_firm_word, firm_forms
@@ -89,9 +90,7 @@ class NearNames:
             for text in dict.fromkeys(chain.from_iterable(firm_forms(name)))
             if is_usable(text, stop_words)
         ]
-        owners = np.array(
-            [*range(len(forms)), *(number for number, _ in bare)], dtype=np.int64
-        )
+        owners = int_array([*range(len(forms)), *(number for number, _ in bare)])
         of_entities: dict[str, list[str]] = {}
         for text, kb_id, _ in dictionary.names:
             if kb_id is not None:

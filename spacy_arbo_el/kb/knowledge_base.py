@@ -250,7 +250,7 @@ class ArboKB(KnowledgeBase):
     def remove(self, ids: str | Iterable[str]) -> int:
         """Remove entities, or ids that lead to others. KeyError where an id does not exist."""
         with self.storage.editing() as store:
-            return store.remove([ids] if isinstance(ids, str) else ids)
+            return store.remove([ids] if isinstance(ids, (str, Entity)) else ids)
 
     def redirect(self, redirects: Mapping[str, str]) -> int:
         """Redirect ids, such as merged ones, to the ids of entities."""

@@ -70,8 +70,6 @@ class EntityStore:
 
     def position(self, entity_id: str) -> int:
         """Position of an id; -1 without such an entity. Redirects are followed."""
-        if isinstance(entity_id, Entity):
-            raise Errors.E048(id=entity_id.id)
         return int(self.positions_of([entity_id])[0])
 
     def positions_of(self, ids: Sequence[str]) -> np.ndarray:
@@ -83,7 +81,7 @@ class EntityStore:
 
     def current_ids(self, ids: Iterable[str]) -> dict[str, str]:
         """Current ids: of the entity, or the id itself."""
-        distinct = list(dict.fromkeys(ids))
+        distinct = _distinct(ids)
         by_id = self._found(distinct)
         return {
             entity_id: by_id.get(entity_id, (-1, entity_id))[1]
@@ -92,7 +90,7 @@ class EntityStore:
 
     def _found(self, ids: Iterable[str]) -> dict[str, tuple[int, str]]:
         """Positions and present ids by id, without ids that lead to no entity."""
-        distinct = list(dict.fromkeys(ids))
+        distinct = _distinct(ids)
         among = self.database.rows_among
         moved = among(
             f"SELECT old, position, id FROM redirect JOIN entity ON id = new WHERE old {IN}",
@@ -303,7 +301,7 @@ class EntityStore:
 
     def remove(self, ids: Iterable[str]) -> int:
         """Remove entities, or ids that lead to others. KeyError if an id is unknown."""
-        return self._in_batches(dict.fromkeys(ids), self._remove)
+        return self._in_batches(_distinct(ids), self._remove)
 
     def merge(self, old: str, new: str) -> Entity:
         """Merge two entities; see ``Entity.merged_with``. ``old`` leads to ``new`` from then on."""
@@ -405,11 +403,7 @@ class EntityStore:
 
     def _remove(self, batch: list[str]) -> None:
         position_of = self._own(batch)
-        missing = [
-            entity_id
-            for entity_id in dict.fromkeys(batch)
-            if entity_id not in position_of
-        ]
+        missing = [entity_id for entity_id in batch if entity_id not in position_of]
         for entity_id in missing:
             self.require(entity_id)
         self.database.many(
@@ -501,3 +495,12 @@ def _end(redirects: Mapping[str, str], old: str) -> str:
         passed.add(new)
         old = new
     return new
+
+
+def _distinct(ids: Iterable[str]) -> list[str]:
+    """The ids, each once. ValueError for an entity in the place of its id."""
+    all_ids = list(ids)
+    for entity in all_ids:
+        if isinstance(entity, Entity):
+            raise Errors.E048(id=entity.id)
+    return list(dict.fromkeys(all_ids))

@@ -295,6 +295,8 @@ def annotate(
     overwrite: Which existing kb ids are replaced, see ``Overwrite``.
     """
     check_doc(doc)
+    if not isinstance(links, Mapping):
+        raise Errors.E514(value=shortened(repr(links), 60))
     for (start, end), data in _data_by_offsets(links).items():
         # Where spaCy keeps span extensions. Setting them on a Span takes as long as all the rest.
         doc.user_data[("._.", f"{name}_data", start, end)] = data  # type: ignore[index]

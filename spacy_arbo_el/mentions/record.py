@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from spacy.tokens import Doc, Span
 
-from ..base.arrays import concat_or_none, has_vector
+from ..base.arrays import concat_or_none, has_vector, int_array
 from ..encoders.inputs import SpanInputs
 from ..kb.entity import NIL
 from .getters import offsets_of_span
@@ -140,7 +140,7 @@ class MentionBatch:
 
     @classmethod
     def empty(cls) -> "MentionBatch":
-        none = np.zeros(0, dtype=np.int64)
+        none = int_array([])
         return cls([], SpanInputs.empty(), none, none.astype(np.uint64), 0)
 
     @classmethod

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from spacy.util import minibatch
 
-from ..base.arrays import AppendOnly, mix, offsets_of, take_or
+from ..base.arrays import AppendOnly, int_array, minus_ones, mix, offsets_of, take_or
 from .comparison import N_FIELDS, Interchanged, StringFeatures, compare
 from .words import NEGATING, numbers_among, words_of
 
@@ -53,8 +53,8 @@ def count_ngrams(strings: Sequence[str], shortest: int, longest: int) -> NgramCo
     """
     words_of = [string.split() for string in strings]
     words = [word for group in words_of for word in group]
-    n_words = np.array([len(group) for group in words_of], dtype=np.int64)
-    lengths = np.array([len(word) + 2 for word in words], dtype=np.int64)
+    n_words = int_array([len(group) for group in words_of])
+    lengths = int_array([len(word) + 2 for word in words])
     joined = "".join(f" {word} " for word in words)
     codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), "<u4").astype(
         np.uint64
@@ -110,13 +110,13 @@ class FeatureReader:
     def __init__(self) -> None:
         # The keys of n-grams, ascending, and their numbers. One attribute, since other threads read
         # mentions while one adds strings.
-        self._known = np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64)
+        self._known = np.zeros(0, dtype=np.uint64), int_array([])
         # The number of each word.
         self.words: dict[str, int] = {}
         self._numbers: dict[frozenset[str], int] = {}
         self._n_strings = 0
         # In how many counted strings each n-gram occurs.
-        self._frequency = AppendOnly.of(np.zeros(0, dtype=np.int64))
+        self._frequency = AppendOnly.of(int_array([]))
 
     def read(self, strings: Sequence[str], *, add: bool = False) -> StringFeatures:
         """The features of strings.
@@ -131,7 +131,7 @@ class FeatureReader:
         is_known = numbers >= 0
         groups = [list(dict.fromkeys(words_of(string))) for string in strings]
         words = [word for group in groups for word in group]
-        lengths = np.array([len(word) for word in words], dtype=np.int64)
+        lengths = int_array([len(word) for word in words])
         letters = np.frombuffer(
             "".join(words).encode("utf-32-le", "surrogatepass"), "<i4"
         )
@@ -150,7 +150,7 @@ class FeatureReader:
             offsets_of(is_known)[counted.bounds],
             numbers[is_known].astype(np.int32),
             1 + np.log(counted.counts[is_known].astype(np.float32)),
-            offsets_of(np.array([len(group) for group in groups], dtype=np.int64)),
+            offsets_of([len(group) for group in groups]),
             np.array([number_in(self.words, word) for word in words], dtype=np.int32),
             np.array(
                 [number_in(self._numbers, numbers_among(g)) for g in groups],
@@ -193,7 +193,7 @@ class FeatureReader:
         """Numbers of n-grams: (k,) int64, -1 for none."""
         sorted_keys, numbers = self._known
         if not len(sorted_keys):
-            return np.full(len(keys), -1, dtype=np.int64)
+            return minus_ones(len(keys))
         at = np.minimum(np.searchsorted(sorted_keys, keys), len(sorted_keys) - 1)
         return np.where(sorted_keys[at] == keys, numbers[at], -1)
 
@@ -208,7 +208,7 @@ class FeatureReader:
     def numbers_of_words(self, words: Sequence[str]) -> np.ndarray:
         """(w,) int64, the numbers of words, new ones if needed."""
         numbers = [self.words.setdefault(word, len(self.words)) for word in words]
-        return np.array(numbers, dtype=np.int64)
+        return int_array(numbers)
 
 
 class InterchangedWords:
@@ -293,8 +293,8 @@ class StringTable:
         # Whether each entity's strings are known.
         self._has = np.zeros(0, dtype=bool)
         # The first row of each entity's strings, and how many they are.
-        self._first = np.zeros(0, dtype=np.int64)
-        self._count = np.zeros(0, dtype=np.int64)
+        self._first = int_array([])
+        self._count = int_array([])
         # The features of all rows so far, and their arrays, to which rows are added.
         self._features = reader.read([])
         self._rows = {
@@ -340,7 +340,7 @@ class StringTable:
             np.append(self._first, room),
             np.append(self._count, room),
         )
-        counts = np.array([len(strings) for strings in groups], dtype=np.int64)
+        counts = int_array([len(strings) for strings in groups])
         self._first[entities] = len(self) + offsets_of(counts)[:-1]
         self._count[entities] = counts
         for block in minibatch(chain.from_iterable(groups), BLOCK):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.arrays import offsets_of
+from ..base.arrays import int_array, minus_ones, offsets_of
 from ..base.compiling import jit_helper, numba_jit
 from .british import american
 from .derivation import (
@@ -121,7 +121,7 @@ class SimilarWords:
         counts = np.bincount(pairs.ngrams, minlength=len(pairs.keys))
         return cls(
             searched,
-            np.array(long, dtype=np.int64),
+            int_array(long),
             np.diff(pairs.bounds),
             pairs.keys,
             offsets_of(counts),
@@ -252,7 +252,7 @@ class WordIndex:
             words.extend([numbers.setdefault(word, len(numbers)) for word in of_name])
             counts.append(len(of_name))
         word_of = np.array(words, dtype=np.int32)
-        bounds = offsets_of(np.array(counts, dtype=np.int64))
+        bounds = offsets_of(counts)
         name_of = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
         frequency = np.bincount(word_of, minlength=len(numbers))
         by_word = name_of[np.argsort(word_of, kind="stable")]
@@ -300,7 +300,7 @@ class WordIndex:
         RETURNS: (n,) int64 numbers of names, -1 for none; (n,) float32 cosine similarity.
         """
         count = len(windows.bounds) - 1
-        name = np.full(count, -1, dtype=np.int64)
+        name = minus_ones(count)
         similarity = np.zeros(count, dtype=np.float32)
         _nearest(name, similarity, least, windows, self.names, self.words)
         return name, similarity

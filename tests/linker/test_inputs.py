@@ -237,11 +237,14 @@ def test_a_text_in_the_place_of_a_doc_or_a_mention_is_one_clear_error(linker):
     for call in (feedback.learn, feedback.reject_link, feedback.covered, linker.explain):
         with raises("E513.*'text' is no mention"):
             call("text", "Q1")
+    for links in (None, ["text"]):
+        with raises("E514.*is not the links of a document"):
+            linker.set_annotations([Doc(linker.vocab, ["A"])], links)
 
 
 def test_an_entity_in_the_place_of_its_id_is_one_clear_error(nlp, linker):
     span = nlp("A cat")[1:]
-    for call in (linker.feedback.learn, linker.feedback.reject_link, linker.explain):
+    for call in (linker.feedback.learn, linker.explain, lambda _, cat: linker.kb.remove(cat)):
         with raises("E048.*'cat' was given itself"):
             call(span, linker.kb["cat"])
 
@@ -250,7 +253,7 @@ def test_a_link_as_a_dict_has_its_mention_and_all_titles(nlp):
     doc = nlp(unlinked_doc(nlp, TRAIN[0]))
     (span, *_) = doc.ents
     link = span._.arbo.to_dict()
-    place = {"text": span.text, "label": span.label_}
-    assert link.items() >= {**place, "start": span.start_char, "end": span.end_char}.items()
+    place = {"start": span.start_char, "end": span.end_char}
+    assert link.items() >= {"text": span.text, "label": span.label_, **place}.items()
     assert len(link["candidates"]) > 5
     assert all(candidate["title"] for candidate in link["candidates"])

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from spacy.util import registry
 
+from ...base.arrays import int_array
 from ...encoders.stretches import UNCUT, stretches_of
 from ...names.british import BRITISH, american_stem
 from ...names.characters import TYPOGRAPHY, plain_characters
@@ -106,7 +107,7 @@ def normalized_names(normalizer: Normalizer | None, names: Sequence[str]) -> lis
     """Normalize names as mentions are, so that both stay comparable; None without a normalizer."""
     if normalizer is None:
         return []
-    spans = (np.array([[0, len(name)]], dtype=np.int64) for name in names)
+    spans = (int_array([[0, len(name)]]) for name in names)
     return [normalizer(name, span)[0] for name, span in zip(names, spans)]
 
 
@@ -165,11 +166,9 @@ def replace(
     for start, end, replacement in edits:
         pieces += [text[at:start], replacement]
         at = end
-    starts = np.array([start for start, _, _ in edits], dtype=np.int64)
-    ends = np.array([end for _, end, _ in edits], dtype=np.int64)
-    growth = np.array([len(new) for _, _, new in edits], dtype=np.int64) - (
-        ends - starts
-    )
+    starts = int_array([start for start, _, _ in edits])
+    ends = int_array([end for _, end, _ in edits])
+    growth = int_array([len(new) for _, _, new in edits]) - (ends - starts)
     before = np.concatenate([[0], np.cumsum(growth)])
     insertions = starts[starts == ends]
     moved = offsets.copy()
