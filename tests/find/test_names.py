@@ -271,10 +271,9 @@ def test_names_without_a_knowledge_base_are_warned_of():
 NEAR = [Entity(f"E{n}", name, types=[f"T{n}"]) for n, name in enumerate(cases("near_entities"))]
 
 
-def found_near(text, entities=NEAR):
-    doc = mark_names(
-        EN.make_doc(text), NearNames.of(EN.vocab, EN.Defaults.stop_words, entities), EntSpans()
-    )
+def found_near(text, entities=NEAR, **options):
+    names = NearNames.of(EN.vocab, EN.Defaults.stop_words, entities, **options)
+    doc = mark_names(EN.make_doc(text), names, EntSpans())
     assert doc.text == text
     return [[span.text, span.label_] for span in doc.ents]
 
@@ -338,6 +337,5 @@ def test_top_terms_are_found_where_they_are_asked_for():
     text = "Diseases, a malady, disorders, fever bc and a5 disease"
     assert found(text, entities=entities) == ["fever bc", "a5 disease"]
     assert [name for name, _ in found_near(text, entities)] == ["fever bc", "a5 disease"]
-    names = NearNames.of(EN.vocab, EN.Defaults.stop_words, entities, top_terms=True)
-    doc = mark_names(EN.make_doc(text), names, EntSpans())
-    assert [e.text for e in doc.ents][:3] == ["Diseases", "malady", "disorders"]
+    names = [name for name, _ in found_near(text, entities, top_terms=True)]
+    assert names[:3] == ["Diseases", "malady", "disorders"]

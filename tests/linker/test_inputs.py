@@ -244,9 +244,12 @@ def test_a_text_in_the_place_of_a_doc_or_a_mention_is_one_clear_error(linker):
 
 def test_an_entity_in_the_place_of_its_id_is_one_clear_error(nlp, linker):
     span = nlp("A cat")[1:]
-    for call in (linker.feedback.learn, linker.explain, lambda _, cat: linker.kb.remove(cat)):
+    feedback = linker.feedback
+    for call in (feedback.learn, feedback.reject_link, linker.explain):
         with raises("E048.*'cat' was given itself"):
             call(span, linker.kb["cat"])
+    with raises("E048.*'cat' was given itself"):
+        linker.kb.remove(linker.kb["cat"])
 
 
 def test_a_link_as_a_dict_has_its_mention_and_all_titles(nlp):
