@@ -7,27 +7,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el import Calibration, MentionBatch, Neighbours, TopK, graph
+from spacy_arbo_el import Calibration, MentionBatch, TopK, graph
 from spacy_arbo_el.graph.linking import METHODS
 from spacy_arbo_el.ranking.decisions import Clustering, Independent
 from spacy_arbo_el.ranking.ranking import BestEvidence
 
-from .examples import decide, neighbours_of, nothing, top_k
+from .examples import decide, neighbours_of, top_k
 
 CURVES = Calibration(entity=(4.0, -1.0), exemplar=(5.0, -2.0), mention=(4.0, -1.5))
 
 
 @st.composite
-def documents(draw):
-    """Neighbours of up to 8 mentions among 4 entities and 6 exemplars, similarities distinct."""
+def documents(draw, similarities=None):
+    """Neighbours of up to 8 mentions among 4 entities and 6 exemplars.
+
+    similarities: What they are drawn from. Without it, all are distinct.
+    """
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
-    count = draw(st.integers(1, 8))
+    count = draw(st.integers(0, 8))
     owner_of = rng.integers(0, 4, 6)
 
     def nearest(width, n):
         ids = np.argsort(rng.random((count, n)), axis=1)[:, :width]
-        scores = -np.sort(-rng.random(ids.shape), axis=1).astype(np.float32)
-        return TopK(ids, scores).where(rng.random(ids.shape) < 0.7)
+        scores = rng.choice(similarities, ids.shape) if similarities else rng.random(ids.shape)
+        nearest_first = -np.sort(-scores, axis=1).astype(np.float32)
+        return TopK(ids, nearest_first).where(rng.random(ids.shape) < 0.7)
 
     entities, exemplars, mentions = (nearest(draw(st.integers(0, 3)), n) for n in (4, 6, count))
     mentions = mentions.where(mentions.ids != np.arange(count)[:, None])
@@ -118,34 +122,9 @@ def test_independent_links_to_the_best_text_or_exemplar_at_the_threshold():
     assert [step.kind for step in by_text.paths[0]] == ["entity", "mention"]
 
 
-def test_independent_without_any_candidates_links_nothing():
-    decisions = decide(Independent(), neighbours_of(nothing(2)), Calibration(), -np.inf)
-    assert decisions.entities.tolist() == [-1, -1]
-    assert list(decisions.paths) == [[], []]
-
-
 # Curves under which a text and an exemplar may have equal log-odds.
 CALIBRATION = Calibration(entity=(2.0, 0.0), exemplar=(4.0, -1.0))
 SIMILARITIES = [-0.5, 0.0, 0.5, 1.0]
-
-
-@st.composite
-def some_neighbours(draw):
-    """Neighbours of up to three mentions: four entities, exemplars in rows 10 to 19."""
-    count, width, n_exemplars = draw(st.integers(0, 3)), draw(st.integers(0, 4)), 3
-    similarities = st.lists(st.sampled_from(SIMILARITIES), min_size=7, max_size=7)
-    entities, exemplars = TopK.empty(count, width), TopK.empty(count, n_exemplars)
-    owners = np.full((count, n_exemplars), -1, dtype=np.int64)
-    for mention in range(count):
-        texts = draw(st.permutations(range(4)))[: draw(st.integers(0, width))]
-        rows = draw(st.permutations(range(10, 20)))[: draw(st.integers(0, n_exemplars))]
-        values = draw(similarities)
-        entities.ids[mention, : len(texts)] = texts
-        entities.scores[mention, : len(texts)] = sorted(values[: len(texts)], reverse=True)
-        exemplars.ids[mention, : len(rows)] = rows
-        exemplars.scores[mention, : len(rows)] = sorted(values[4 : 4 + len(rows)], reverse=True)
-        owners[mention, : len(rows)] = [draw(st.integers(0, 3)) for _ in rows]
-    return Neighbours(entities, exemplars, TopK.empty(count), owners)
 
 
 def evidence_of(neighbours, mention):
@@ -160,7 +139,7 @@ def evidence_of(neighbours, mention):
             yield entity, 4.0 * similarity - 1.0, row
 
 
-@given(some_neighbours(), st.integers(0, 5))
+@given(documents(SIMILARITIES), st.integers(0, 5))
 def test_each_entity_is_ranked_by_its_best_text_or_exemplar(neighbours, count):
     context = SimpleNamespace(calibration=CALIBRATION, n_candidates=count)
     ranking = BestEvidence()(MentionBatch.empty(), neighbours, context)

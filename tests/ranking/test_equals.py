@@ -66,7 +66,7 @@ def test_candidates_share_what_nothing_but_vectors_tells_apart(telling, data):
 
 
 @pytest.mark.bundled
-@pytest.mark.parametrize(("aliases", "expected"), [([], "NIL"), (["Smith"], "B")])
+@pytest.mark.parametrize("aliases, expected", [([], "NIL"), (["Smith"], "B")])
 def test_a_part_of_two_names_is_no_link(aliases, expected):
     nlp = spacy.blank("en")
     linker = nlp.add_pipe("arbo_linker")

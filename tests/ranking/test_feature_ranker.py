@@ -84,19 +84,15 @@ def context_of(strings, n_candidates=64, allowed=None):
     )
 
 
-@pytest.fixture
-def candidates():
-    strings = strings_of(NAMES, SURFACE_FORMS)
-    return gather_features(NEIGHBOURS, records_of("bb", "dd"), strings, None, 24)
-
-
 def features_of(candidates, mention, entity):
     at = candidates.entities[mention].tolist().index(entity)
     values = dict(zip(FEATURES, candidates.features[mention, at].tolist()))
     return values, candidates.exemplars[mention, at]
 
 
-def test_the_features_of_candidates(candidates):
+def test_the_features_of_candidates():
+    strings = strings_of(NAMES, SURFACE_FORMS)
+    candidates = gather_features(NEIGHBOURS, records_of("bb", "dd"), strings, None, 24)
     assert sorted(candidates.entities[0][candidates.entities[0] >= 0]) == [0, 1, 2]
     both, exemplar = features_of(candidates, 0, 1)
     assert both == pytest.approx(
@@ -159,14 +155,17 @@ def accuracy_of(weights, candidates, correct):
     return correct[np.arange(len(best)), best].mean()
 
 
+def drawn(rng, log_odds):
+    """Which candidate of each mention is right, drawn by their log-odds."""
+    return np.eye(6, dtype=bool)[(log_odds + rng.gumbel(size=log_odds.shape)).argmax(axis=1)]
+
+
 def test_fitting_finds_the_features_that_count(rng):
     candidates, unseen = random_candidates(rng, 2000), random_candidates(rng, 2000)
-
-    def labels_of(candidates):
-        true = 3 * candidates.column("name") - 2 * candidates.column("extra")
-        return np.eye(6, dtype=bool)[(true + rng.gumbel(size=true.shape)).argmax(axis=1)]
-
-    correct, later = labels_of(candidates), labels_of(unseen)
+    correct, later = (
+        drawn(rng, 3 * each.column("name") - 2 * each.column("extra"))
+        for each in (candidates, unseen)
+    )
     fitted = fit_weights(candidates, correct, np.arange(2000) // 4)
     best = accuracy_of(weights_of(name=3.0, extra=-2.0), unseen, later)
     reached = accuracy_of(fitted, unseen, later)
@@ -190,13 +189,13 @@ def test_fitting_finds_what_no_weighted_sum_of_features_can_express(rng):
     assert both[np.arange(900), picked].mean() > 0.9
 
 
-def first_feature_decides(candidates):
-    return np.eye(6, dtype=bool)[candidates.features[..., 0].argmax(axis=1)]
+def feature_decides(candidates, column=0):
+    return np.eye(6, dtype=bool)[candidates.features[..., column].argmax(axis=1)]
 
 
-def test_fitting_leaves_random_states_unchanged():
-    candidates = random_candidates(np.random.default_rng(0))
-    correct = first_feature_decides(candidates)
+def test_fitting_leaves_random_states_unchanged(rng):
+    candidates = random_candidates(rng)
+    correct = feature_decides(candidates)
     before = torch.get_rng_state(), np.random.get_state()[1].copy()
     first = fit_weights(candidates, correct, np.arange(200))
     assert (torch.get_rng_state() == before[0]).all()
@@ -206,9 +205,9 @@ def test_fitting_leaves_random_states_unchanged():
     assert first.to_bytes() == second.to_bytes()
 
 
-def test_contributions_of_features_sum_to_the_difference_between_candidates():
-    candidates = random_candidates(np.random.default_rng(0))
-    weights = fit_weights(candidates, first_feature_decides(candidates), np.arange(200))
+def test_contributions_of_features_sum_to_the_difference_between_candidates(rng):
+    candidates = random_candidates(rng)
+    weights = fit_weights(candidates, feature_decides(candidates), np.arange(200))
     one = candidates.take(np.array([7]))
     parts = weights.contributions(one, 2, 4)
     scores = weights.scores(one)[0] * weights.curve[0]
@@ -233,11 +232,11 @@ def test_the_best_of_bad_candidates_is_unlikely():
     assert probabilities[far].mean() < 0.25
 
 
-def test_trees_that_are_fitted_decide_alone_whether_a_candidate_is_right():
-    candidates = random_candidates(np.random.default_rng(0))
+def test_trees_that_are_fitted_decide_alone_whether_a_candidate_is_right(rng):
+    candidates = random_candidates(rng)
     leaf = np.zeros(1, dtype=np.int64)
     trees = Trees(leaf, leaf - 1, np.zeros(1), leaf, leaf, np.array([1.5]))
-    given = candidates, first_feature_decides(candidates), np.arange(200)
+    given = candidates, feature_decides(candidates), np.arange(200)
     weights = fit_weights(*given, fit_trees=lambda data: trees)
     assert weights.assess(candidates).presence.tolist() == [1.5] * 200
     assert weights.coverage == pytest.approx(1 - ABSENT)
@@ -334,9 +333,8 @@ def test_weights_fitted_from_others_are_the_mean_of_both():
     """Each at its temperature, so that the surer one does not outvote the other."""
     rng = np.random.default_rng(3)
     candidates, some = random_candidates(rng, 300), random_candidates(rng, 120)
-    start = fit_weights(candidates, first_feature_decides(candidates), np.arange(300))
-    labels = np.eye(6, dtype=bool)[some.features[..., 1].argmax(axis=1)]
-    labelled = Labelled(some, labels, np.ones(120))
+    start = fit_weights(candidates, feature_decides(candidates), np.arange(300))
+    labelled = Labelled(some, feature_decides(some, 1), np.ones(120))
     moved = train_network(labelled, (start.mean, start.spread), start)
     both = sum_of_networks([start, moved], [0.25, 0.5])
     expected = 0.25 * start.scores(candidates) + 0.5 * moved.scores(candidates)
@@ -350,7 +348,7 @@ def test_the_network_of_a_part_has_not_seen_it(begun):
     """Other labels of its mentions change nothing but those of the other networks."""
     rng = np.random.default_rng(6)
     candidates, part_of = random_candidates(rng, 240), np.arange(240) % 3
-    correct = first_feature_decides(candidates)
+    correct = feature_decides(candidates)
     start = fit_weights(
         random_candidates(rng, 90), np.eye(6, dtype=bool)[np.zeros(90, int)], np.arange(90)
     )
@@ -374,7 +372,7 @@ def test_the_network_of_a_part_has_not_seen_it(begun):
 def test_blocks_of_mentions_make_no_difference_to_a_network(monkeypatch, begun, mentions):
     rng = np.random.default_rng(6)
     candidates = random_candidates(rng, 30)
-    labelled = Labelled(candidates, first_feature_decides(candidates), rng.random(30))
+    labelled = Labelled(candidates, feature_decides(candidates), rng.random(30))
     standards = ranker_fit.standards_of(candidates)
     start = ranker_fit.train_network(labelled, standards, 1) if begun else 0
     # One step: rounding grows with them.
@@ -390,13 +388,11 @@ def test_blocks_of_mentions_make_no_difference_to_a_network(monkeypatch, begun, 
 def test_few_mentions_change_little_what_fitting_starts_from():
     rng = np.random.default_rng(4)
     many, few, unseen = (random_candidates(rng, count) for count in (800, 24, 1500))
-
-    def labels_of(candidates):
-        true = 2 * candidates.features[..., 0] + 2 * candidates.features[..., 3]
-        return np.eye(6, dtype=bool)[(true + rng.gumbel(size=true.shape)).argmax(axis=1)]
-
-    start = fit_weights(many, labels_of(many), np.arange(800))
-    correct, later = labels_of(few), labels_of(unseen)
+    labels, correct, later = (
+        drawn(rng, 2 * each.features[..., 0] + 2 * each.features[..., 3])
+        for each in (many, few, unseen)
+    )
+    start = fit_weights(many, labels, np.arange(800))
     alone = fit_weights(few, correct, np.arange(24))
     started = fit_weights(few, correct, np.arange(24), start=start)
     whole, reached = accuracy_of(start, unseen, later), accuracy_of(started, unseen, later)
@@ -408,8 +404,8 @@ def test_few_mentions_change_little_what_fitting_starts_from():
     assert accuracy_of(again, unseen, later) >= accuracy_of(alone, unseen, later) - 1e-6
 
 
-def test_frequency_counts_the_less_the_more_a_context_leads():
-    candidates = random_candidates(np.random.default_rng(0), mentions=3, count=2)
+def test_frequency_counts_the_less_the_more_a_context_leads(rng):
+    candidates = random_candidates(rng, mentions=3, count=2)
     features = candidates.features.copy()
     lead = FEATURES.index("shared_lead")
     features[:, :, lead] = [[0.0, 0.0], [-0.1, 0.1], [-0.4, 0.4]]
@@ -439,7 +435,7 @@ def test_a_name_that_contains_the_mention_could_be_it(mention, name, contains):
     assert bool(features["contains"]) == contains
 
 
-@pytest.mark.parametrize(("before", "contains"), [("It rained. ", False), ("We saw ", True)])
+@pytest.mark.parametrize("before, contains", [("It rained. ", False), ("We saw ", True)])
 def test_a_capital_at_the_beginning_of_a_sentence_makes_no_proper_name(before, contains):
     strings = strings_of([["tumor"], ["tumor lysis"], ["y"], ["z"]], [[], [], [], []])
     records = [replace(record, before=before) for record in records_of("Tumor", "bb")]
