@@ -46,7 +46,7 @@ SHOWN = [
 ]
 
 
-@pytest.mark.parametrize(("value", "parts"), SHOWN, ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize("value, parts", SHOWN, ids=lambda value: type(value).__name__)
 def test_repr_is_one_short_line(value, parts):
     line = repr(value)
     assert line.startswith(type(value).__name__)

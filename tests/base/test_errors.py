@@ -25,7 +25,7 @@ def test_an_error_has_the_code_of_its_message():
     assert raised.value.code == "E002"
 
 
-@pytest.mark.parametrize(("seconds", "is_shown"), [(0.0, True), (60.0, False)])
+@pytest.mark.parametrize("seconds, is_shown", [(0.0, True), (60.0, False)])
 def test_a_bar_in_a_file_is_shown_where_the_work_takes_long(capsys, monkeypatch, seconds, is_shown):
     monkeypatch.setattr(module, "SECONDS", seconds)
     with progress(1000, "Encoding", "text") as bar:

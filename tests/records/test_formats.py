@@ -12,6 +12,8 @@ import pytest
 from spacy_arbo_el.records.formats import BY_START, certainty, format_of, parsed_options
 from spacy_arbo_el.records.lines import files_in, plain_name, read_lines, unpacked_start
 
+from ..expecting import raises
+
 
 @dataclass(frozen=True)
 class Lines:
@@ -48,7 +50,7 @@ def formats():
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "format"),
+    "name, content, format",
     [
         ("x.LINES.gz", "text", "b-folders"),
         ("x.txt", "\ufeff  : text", "a-lines"),
@@ -97,5 +99,5 @@ def test_options_are_of_the_kinds_that_the_fields_have():
     given = ["words=a, b", "words=c", "whole=true", "mark=x=y", "other=1"]
     expected = {"words": ("a", "b", "c"), "whole": True, "mark": "x=y", "other": "1"}
     assert parsed_options(Lines, given) == expected
-    with pytest.raises(ValueError, match="E751.*whole must be true or false, not 'yes'"):
+    with raises("E751.*whole must be true or false, not 'yes'"):
         parsed_options(Lines, ["whole=yes"])

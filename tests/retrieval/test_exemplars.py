@@ -45,12 +45,6 @@ def store():
     return store
 
 
-def test_mentions_of_one_passage_share_it(store):
-    assert store.inputs.passages == 2
-    assert len(store.inputs) == 4
-    assert store.vectors.tolist() == vectors_of(range(4))
-
-
 def test_only_new_mentions_are_encoded(store):
     counts = []
     store.extend([record_of(4, "b"), record_of(5, "b")], inputs_of([4, 5]))
