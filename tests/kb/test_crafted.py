@@ -202,7 +202,7 @@ def craft(kb, part, value):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    ("part", "value"),
+    "part, value",
     [
         *(("header", value) for value in HEADERS),
         *(("block", value) for value in BLOCKS),
@@ -282,7 +282,7 @@ def test_an_encoding_that_fails_leaves_nothing(kb):
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
+    "key, value",
     [
         *(("id", value) for value in ("a\0", "a\ud83d")),
         *(("title", value) for value in ("\0", 7)),

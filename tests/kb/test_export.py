@@ -10,6 +10,7 @@ from spacy_arbo_el.base.extras import import_pyarrow
 from spacy_arbo_el.kb.export import write_list
 from spacy_arbo_el.kb.loaders import load_kb
 
+from ..expecting import raises
 from .encoding import kb_of
 
 FIRMS = (
@@ -101,5 +102,5 @@ def test_notes_of_discovery_are_no_columns_of_the_list(kb, tmp_path):
 
 
 def test_other_files_are_refused(kb, tmp_path):
-    with pytest.raises(ValueError, match="E835"):
+    with raises("E835"):
         write_list(kb, tmp_path / "out.xlsx")

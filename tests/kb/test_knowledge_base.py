@@ -211,7 +211,7 @@ def test_an_unnamed_entity_has_its_id_as_title_and_no_names():
 
 
 @pytest.mark.parametrize(
-    ("verbalize", "texts"),
+    "verbalize, texts",
     [
         (TitleDescription(), [("", "An illness.")]),
         (Names(), []),
@@ -282,7 +282,7 @@ def test_common_trigrams_are_not_looked_up(monkeypatch):
     assert similar_names(kb.entities, "common zeal", 1)[0] == (200, 1.0)
 
 
-@pytest.mark.parametrize(("query", "expected"), cases("similar_letters"))
+@pytest.mark.parametrize("query, expected", cases("similar_letters"))
 def test_names_of_the_same_letters_are_found(query, expected):
     names = ["IL-2", "L’Oréal", "AT&T", "Müller GmbH & Co. KG", "Škoda", "IL-21", "がん"]
     kb = kb_of(*(Entity(id_, name) for id_, name in zip("abcdefg", names)))

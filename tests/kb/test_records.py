@@ -52,7 +52,7 @@ def test_other_keys_go_to_meta_and_numbers_as_ids_become_strings():
     assert entity.meta == {"rank": "species"}
 
 
-@pytest.mark.parametrize(("record", "fields"), cases("usual_keys"))
+@pytest.mark.parametrize("record, fields", cases("usual_keys"))
 def test_usual_keys_are_those_of_fields(recwarn, record, fields):
     assert list(entities_from(record)) == [Entity(**fields)]
     assert not recwarn
@@ -112,7 +112,7 @@ def kb():
 
 
 @pytest.mark.parametrize("edit", ["update", "upsert"])
-@pytest.mark.parametrize(("fields_given", "changed"), cases("changed_fields"))
+@pytest.mark.parametrize("fields_given, changed", cases("changed_fields"))
 def test_a_dict_changes_what_it_gives(kb, edit, fields_given, changed):
     assert getattr(kb, edit)({"id": "E1", **fields_given}) == 1
     assert kb["E1"] == dataclasses.replace(WHOLE, **changed)
@@ -299,7 +299,7 @@ def test_encodings_and_options_that_a_reader_does_not_have(write):
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-@pytest.mark.parametrize(("name", "text"), cases("utf_16"))
+@pytest.mark.parametrize("name, text", cases("utf_16"))
 def test_utf_16_is_read_by_its_mark(write, encoding, name, text):
     mark = "" if encoding == "utf-16" else "\ufeff"
     kb = load_kb(write((mark + text).encode(encoding), name), Vocab())

@@ -158,13 +158,17 @@ def check_vectors(kb):
     assert set(owners[owners >= 0].tolist()) == alive
 
 
-@given(edits=EDITS)
-def test_edits_in_memory(edits):
-    kb, oracle = ArboKB(Vocab()), Oracle()
+def apply_to_both(kb, oracle, edits):
     for edit in edits:
         done = apply(kb, *edit)
         assert edit == ("sync",) or done == apply(oracle, *edit), edit
         check(kb, oracle)
+
+
+@given(edits=EDITS)
+def test_edits_in_memory(edits):
+    kb, oracle = ArboKB(Vocab()), Oracle()
+    apply_to_both(kb, oracle, edits)
     for _ in ("before all have vectors", "and with them"):
         again = ArboKB(Vocab()).from_bytes(kb.to_bytes())
         check(again, oracle)
@@ -176,10 +180,7 @@ def test_edits_in_memory(edits):
 def test_edits_in_a_folder(edits, dtype, tmp_path):
     oracle = Oracle()
     with ArboKB.create(tmp_path / "kb", dtype=dtype, overwrite=True) as kb:
-        for edit in edits:
-            done = apply(kb, *edit)
-            assert edit == ("sync",) or done == apply(oracle, *edit), edit
-        check(kb, oracle)
+        apply_to_both(kb, oracle, edits)
         check_vectors(kb)
         kb.to_disk(tmp_path / "copy")
     for name in ("kb", "copy"):

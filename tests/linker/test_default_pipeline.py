@@ -31,7 +31,7 @@ def test_names_synonyms_and_abbreviations_are_linked_and_strangers_are_not(linke
     ]
 
 
-@pytest.mark.parametrize(("text", "ids"), cases("parts"))
+@pytest.mark.parametrize("text, ids", cases("parts"))
 def test_the_parts_of_a_mention_are_linked_all_or_none(default_nlp, text, ids):
     doc = default_nlp(marked(default_nlp, text, [text]))
     assert [part.kb_id_ for part in doc.spans.get("parts", [])] == ids

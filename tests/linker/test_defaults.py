@@ -13,6 +13,7 @@ from spacy_arbo_el.evaluation.report import linked_outcomes
 from spacy_arbo_el.fitting.calibrate import fit_calibration
 
 from ..cases import cases
+from .world import unlinked_doc
 
 DISEASES = [Entity(*row) for row in cases("diseases")]
 
@@ -26,11 +27,7 @@ def nlp():
 
 
 def link(nlp, text, mention):
-    doc = nlp.make_doc(text)
-    start = text.index(mention)
-    span = doc.char_span(start, start + len(mention))
-    doc.ents = [Span(doc, span.start, span.end, label="X")]
-    return nlp(doc).ents[0]._.arbo
+    return nlp(unlinked_doc(nlp, text.replace(mention, f"[{mention}|]", 1))).ents[0]._.arbo
 
 
 @pytest.mark.parametrize(

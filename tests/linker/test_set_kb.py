@@ -18,11 +18,15 @@ class OtherKB(KnowledgeBase):
         super().__init__(vocab, 1)
 
 
+def linker_of(tiny_bert, **settings):
+    encoder = {"@architectures": "spacy-arbo-el.TransformerEncoder.v1", "name": str(tiny_bert)}
+    config = {"model": {"mention": {**encoder, "window": 32, "text": 32, **settings}}}
+    return spacy.blank("xx").add_pipe("arbo_linker", config=config)
+
+
 @pytest.fixture
 def linker(tiny_bert):
-    encoder = {"@architectures": "spacy-arbo-el.TransformerEncoder.v1", "name": str(tiny_bert)}
-    config = {"model": {"mention": {**encoder, "window": 32, "text": 32}}}
-    return spacy.blank("xx").add_pipe("arbo_linker", config=config)
+    return linker_of(tiny_bert)
 
 
 @pytest.mark.parametrize("kind", ["entities", "dicts", "jsonl", "folder", "kb", "loader"])
@@ -113,10 +117,7 @@ def test_a_folder_keeps_vectors_while_another_program_edits_it(linker, tmp_path)
 
 @pytest.mark.parametrize("setting", ["window", "predict_tokens"])
 def test_how_mentions_are_read_does_not_change_the_vectors_of_names(linker, tiny_bert, setting):
-    encoder = {"@architectures": "spacy-arbo-el.TransformerEncoder.v1", "name": str(tiny_bert)}
-    values = {"window": 32, "text": 32, setting: 48}
-    config = {"model": {"mention": {**encoder, **values}}}
-    other = spacy.blank("xx").add_pipe("arbo_linker", config=config)
+    other = linker_of(tiny_bert, **{setting: 48})
     assert linker.encoder.load()
     assert other.encoder.load()
     assert other.encoder.text_fingerprint == linker.encoder.text_fingerprint

@@ -31,7 +31,7 @@ def linked(nlp, titles, mention, text="Yesterday they met {} there."):
 
 
 @pytest.mark.bundled
-@pytest.mark.parametrize(("name", "other", "near"), cases("other_spellings"))
+@pytest.mark.parametrize("name, other, near", cases("other_spellings"))
 def test_either_side_may_have_the_other_spelling(nlp, name, other, near):
     assert linked(nlp, [name, near, "Alder Mill"], other) == 1
     assert linked(nlp, [other, near, "Alder Mill"], name) == 1

@@ -23,6 +23,7 @@ from ..floats import assert_same_vectors
 from ..systems import SOURCES, load_system, write_system
 from ..tiny import KINDS, save_tiny
 from .conftest import build, build_tiny, learned_scalars
+from .test_parts import section
 from .world import DEV, ENTITIES, TRAIN, annotated, examples, write_corpus
 
 
@@ -42,34 +43,29 @@ def test_same_seed_gives_the_same_losses():
     assert train_a_little(build()) == train_a_little(build())
 
 
-def part(registry, name, **settings):
-    """The section of a config that names a registered part."""
-    return {f"@{registry}": f"spacy-arbo-el.{name}.v1", **settings}
-
-
 JOINT = {
-    **part("misc", "ObjectiveSum"),
+    **section("ObjectiveSum"),
     "*": {
         "mentions": {
-            **part("misc", "Objective"),
-            "positives": part("misc", "ArborescencePositives", with_entity=True),
-            "negatives": part("misc", "HardNegatives", k=4),
-            "loss": part("losses", "LearnedScale", loss=part("losses", "SoftmaxPositiveNegative")),
+            **section("Objective"),
+            "positives": section("ArborescencePositives", with_entity=True),
+            "negatives": section("HardNegatives", k=4),
+            "loss": section("LearnedScale", loss=section("SoftmaxPositiveNegative")),
         },
         "names": {
-            **part("misc", "Objective", weight=0.5),
-            "queries": part("misc", "NameQueries", n=8),
-            "positives": part("misc", "SynonymPositives"),
-            "negatives": part("misc", "HardNegatives", k=2, mention_share=0.0),
-            "loss": part("losses", "LearnedScale", loss=part("losses", "Logistic")),
+            **section("Objective", weight=0.5),
+            "queries": section("NameQueries", n=8),
+            "positives": section("SynonymPositives"),
+            "negatives": section("HardNegatives", k=2, mention_share=0.0),
+            "loss": section("LearnedScale", loss=section("Logistic")),
         },
     },
 }
 
 
-def joint():
-    """A linker that trains on mentions and on names."""
-    return build(retriever={"verbalization": part("misc", "Names")}, objective=JOINT)
+def joint(objective=JOINT):
+    """A pipeline that trains on names, and as it is on mentions too."""
+    return build(retriever={"verbalization": section("Names")}, objective=objective)
 
 
 def test_mentions_and_names_train_together_and_learned_scalars_are_saved(tmp_path):
@@ -88,8 +84,7 @@ def test_mentions_and_names_train_together_and_learned_scalars_are_saved(tmp_pat
 
 
 def test_names_train_without_mentions():
-    names = {**JOINT["*"]["names"], "weight": 1.0}
-    nlp = build(retriever={"verbalization": part("misc", "Names")}, objective=names)
+    nlp = joint({**JOINT["*"]["names"], "weight": 1.0})
     losses = {}
     nlp.update(examples(nlp, ["nothing here"]), sgd=Adam(1e-4), losses=losses)
     assert losses["arbo_linker"] > 0
@@ -99,8 +94,7 @@ def test_names_train_without_mentions():
 
 
 def test_scalars_are_no_part_of_the_encoder():
-    names = {"verbalization": part("misc", "Names")}
-    linker = find_linker(build(retriever=names, objective=JOINT))
+    linker = find_linker(joint())
     before = linker.encoder.fingerprint
     linker.model.get_ref("loss_scale_0").set_param("scale", np.ones(1, dtype="f"))
     linker.encoder.weights_changed()
@@ -111,8 +105,7 @@ def test_a_pipeline_can_go_on_with_more_objectives():
     objective = copy.deepcopy(JOINT)
     for term in objective["*"].values():
         term["loss"] = term["loss"]["loss"]
-    names = {"verbalization": part("misc", "Names")}
-    one, two = build(), build(retriever=names, objective=objective)
+    one, two = build(), joint(objective)
     train_a_little(one, steps=1)
     find_linker(two).from_bytes(find_linker(one).to_bytes())
     assert np.isfinite(train_a_little(two, steps=1)).all()
@@ -131,16 +124,6 @@ def test_separate_towers_train(tiny_bert):
     train_a_little(nlp, steps=2)
     after = linker.model.get_ref("entity").shims[0]._model.parameters()
     assert any((a != b).any() for a, b in zip(before, after))
-
-
-def test_update_stores_mentions_that_initialize_has_not_seen():
-    nlp = build(train=TRAIN[:4])
-    linker = find_linker(nlp)
-    stored = len(linker.exemplars)
-    linker.update(examples(nlp, TRAIN[8:]), sgd=nlp.create_optimizer())
-    assert len(linker.exemplars) == stored + 4
-    doc = nlp(annotated(nlp, TRAIN[9]))
-    assert doc.ents[0].kb_id_ == "metal"
 
 
 def test_training_continues_after_loading(tmp_path, nlp):
@@ -177,11 +160,15 @@ def test_use_params_links_and_saves_with_averaged_weights(tiny_bert):
     trained = {name: p.detach().clone() for name, p in shim._model.named_parameters()}
     linker.refresh()
     fingerprint, vectors = linker.encoder.fingerprint, linker.kb.rows.array()
-    with nlp.use_params(optimizer.averages):
-        for name, p in shim._model.named_parameters():
+
+    def assert_averaged(model):
+        for name, p in model.named_parameters():
             if (shim.id, name) in optimizer.averages:
                 averaged = to_numpy(optimizer.averages[shim.id, name])
                 np.testing.assert_array_equal(p.detach().cpu(), averaged)
+
+    with nlp.use_params(optimizer.averages):
+        assert_averaged(shim._model)
         assert linker.encoder.fingerprint != fingerprint
         linker.refresh()
         assert (linker.kb.rows.array() != vectors).any()
@@ -190,16 +177,8 @@ def test_use_params_links_and_saves_with_averaged_weights(tiny_bert):
         assert (p == trained[name]).all()
     assert linker.encoder.fingerprint == fingerprint
     # The bytes that were saved within use_params hold the averages.
-    again = (
-        build_tiny(tiny_bert)
-        .from_bytes(data)
-        .get_pipe("arbo_linker")
-        .model.get_ref("mention")
-        .shims[0]
-    )
-    name, p = next(iter(again._model.named_parameters()))
-    averaged = to_numpy(optimizer.averages[shim.id, name])
-    np.testing.assert_array_equal(p.detach().cpu(), averaged)
+    again = find_linker(build_tiny(tiny_bert).from_bytes(data))
+    assert_averaged(again.model.get_ref("mention").shims[0]._model)
 
 
 def test_updates_without_mentions_have_no_loss(nlp, linker):
@@ -306,7 +285,7 @@ def test_new_mentions_in_mid_epoch_read_and_encode_only_what_is_new(monkeypatch)
     for text in TRAIN[2:6]:
         nlp.update(examples(nlp, [text]), sgd=optimizer)
     assert not calls["read_texts"]
-    assert len(linker.exemplars) > len(TRAIN[:2])
+    assert len(linker.exemplars) == 12
     linker.kb.add(Entity("new", "something new"))
     nlp.update(examples(nlp, [TRAIN[6]]), sgd=optimizer)
     assert max(calls["read_texts"]) > len(ENTITIES), "an entity was added"

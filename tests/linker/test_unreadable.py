@@ -38,7 +38,7 @@ def test_unreadable_mentions_without_a_name_are_nil(nlp, mention):
 
 
 @pytest.mark.parametrize(
-    ("mention", "kb_id"), [("አዲስ አበባ", "city"), ("ኣዲስ", "city"), ("☢", "symbol"), ("⚛", "mark")]
+    "mention, kb_id", [("አዲስ አበባ", "city"), ("ኣዲስ", "city"), ("☢", "symbol"), ("⚛", "mark")]
 )
 def test_unreadable_mentions_are_linked_by_their_exact_name(nlp, mention, kb_id):
     link = linked(nlp, mention)

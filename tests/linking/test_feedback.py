@@ -35,6 +35,10 @@ def mention(nlp):
     return linked(nlp, TEXT).ents[0]
 
 
+def label_of(linker, span):
+    return linker.exemplars.records[linker.exemplars.row(key_of(span))].kb_ids
+
+
 KINDS = {
     "best evidence": build,
     "feature ranker": partial(build, **FEATURES),
@@ -164,11 +168,11 @@ def test_corrections_count_with_an_inference_that_uses_no_exemplars(kind):
 def test_a_rejected_entity_leaves_the_label_of_a_training_mention(nlp, linker):
     span, second = linked(nlp, OTHER).ents
     linker.feedback.reject_link(span, "car")
-    assert linker.exemplars.records[linker.exemplars.row(key_of(span))].kb_ids == ("cat",)
+    assert label_of(linker, span) == ("cat",)
     assert ids(nlp, OTHER) == ["cat", "cat"]
     linker.kb.redirect({"animal": "cat"})
     linker.feedback.reject_link(span, "animal")
-    assert linker.exemplars.records[linker.exemplars.row(key_of(span))].kb_ids == ()
+    assert label_of(linker, span) == ()
     assert ids(nlp, OTHER)[0] != "cat"
     linker.feedback.forget(span)
     assert ids(nlp, OTHER) == ["cat", "cat"]
@@ -186,7 +190,7 @@ def test_an_annotation_takes_the_place_of_an_earlier_correction(nlp, linker):
     # So does what is not annotated at all.
     linker.feedback.add_exemplars([unlinked_doc(nlp, TEXT)])
     assert linker.feedback.forget(span)
-    assert linker.exemplars.records[linker.exemplars.row(key_of(span))].kb_ids == ("river",)
+    assert label_of(linker, span) == ("river",)
     linker.feedback.learn(span, "shop")
     linker.feedback.add_exemplars([annotated(nlp, TEXT.replace("river", "NIL"))])
     assert not linker.feedback.forget(span)

@@ -91,7 +91,7 @@ def test_thresholds_are_pickled():
     assert again.by_label == {"PLACE": 1.0}
 
 
-@pytest.mark.parametrize(("only", "want"), cases("some_entities"))
+@pytest.mark.parametrize("only, want", cases("some_entities"))
 def test_a_call_links_to_some_entities_only(nlp, linker, only, want):
     doc = nlp("They saw Port Vale there.", disable=["arbo_linker"])
     if want not in (None, "other"):
