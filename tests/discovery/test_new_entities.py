@@ -209,14 +209,12 @@ def test_undoing_leaves_mentions_that_came_since():
     assert members(entities) == {b: [1, 7], c: [2, 8], a: [0]}
 
 
-class Copies:
+def discovered_later(entities, numbers, groups, known):
     """What a later discovery gives: the mentions of ``numbers`` in groups."""
-
-    def __init__(self, entities, numbers, groups, known=None):
-        self.later = entities.continued()
-        new = [n for n in numbers if self.later.rows.row(key_of(n)) < 0]
-        places = [numbers.index(n) for n in new]
-        self.later.add_groups(mentions(new), np.array(groups)[places], known)
+    later = entities.continued()
+    new = [n for n in numbers if later.rows.row(key_of(n)) < 0]
+    later.add_groups(mentions(new), np.array(groups)[[numbers.index(n) for n in new]], known)
+    return later
 
 
 def test_update_takes_over_a_later_discovery_and_keeps_what_it_did_not_see():
@@ -227,7 +225,7 @@ def test_update_takes_over_a_later_discovery_and_keeps_what_it_did_not_see():
     assert decided.numbers.tolist() == [2]
     assert [r.key for r in decided.records] == [key_of(4)]
     assert decided.others == {key_of(0): 0, key_of(1): 0, key_of(2): 1, key_of(3): 1}
-    later = Copies(entities, [1, 2, 3, 8], [0, 0, 1, 1], {0: 0, 1: 1}).later
+    later = discovered_later(entities, [1, 2, 3, 8], [0, 0, 1, 1], {0: 0, 1: 1})
     assert members(later) == {a: [1, 2], b: [3, 8]}
     assert later.resolve(c) == ""
     # Meanwhile another discovery has added to what is kept.
@@ -252,7 +250,7 @@ def test_update_takes_over_a_later_discovery_and_keeps_what_it_did_not_see():
 def test_update_takes_over_what_was_decided_on_the_later_discovery():
     entities = of_groups([0, 1, 2])
     a, b, c = entities.ids
-    later = Copies(entities, [0, 1, 2], [0, 1, 2], {0: 0, 1: 1, 2: 2}).later
+    later = discovered_later(entities, [0, 1, 2], [0, 1, 2], {0: 0, 1: 1, 2: 2})
     later.merge(a, b)
     later.reject(c)
     entities.update(later)
@@ -266,7 +264,7 @@ def test_update_takes_over_what_was_decided_on_the_later_discovery():
 def test_update_keeps_an_acceptance_of_a_mention_that_is_rejected_with_others_later():
     entities = of_groups([0, 1])
     a, b = entities.ids
-    later = Copies(entities, [0, 1], [0, 0], {0: 0}).later
+    later = discovered_later(entities, [0, 1], [0, 0], {0: 0})
     later.reject(a)
     entities.mark_accepted(b, "E1")
     entities.update(later)

@@ -15,6 +15,7 @@ from spacy_arbo_el.mentions.getters import EntSpans, place_of
 from spacy_arbo_el.show.html import web_address
 
 from ..cases import cases
+from ..expecting import raises
 
 VOCAB = spacy.blank("xx").vocab
 TEMPLATE = "https://example.org/{}"
@@ -121,7 +122,7 @@ def test_text_of_others_is_shown_as_it_is():
     assert all(text.count(f"<b> & 'q' \"{i}\"") for i in (0, 1, 2, 3, 4, 5))
 
 
-@pytest.mark.parametrize(("template", "kb_id", "address"), cases("addresses"))
+@pytest.mark.parametrize("template, kb_id, address", cases("addresses"))
 def test_addresses_are_of_the_web_or_none(template, kb_id, address):
     assert web_address(template, kb_id) == address
 
@@ -129,5 +130,5 @@ def test_addresses_are_of_the_web_or_none(template, kb_id, address):
 @pytest.mark.parametrize("template", ["javascript:x('{}')", "x/{}", "/{}", "", "data:{}", "//x/{}"])
 def test_templates_of_other_addresses_are_refused(template):
     doc = linked_doc("a", "B", "c", "d", "e", "f", "g", "h")
-    with pytest.raises(ValueError, match="must begin with http"):
+    with raises("must begin with http"):
         to_displacy(doc, kb_url_template=template)

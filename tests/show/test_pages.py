@@ -69,7 +69,7 @@ def test_displacy_draws_title_id_and_probability_of_a_link_with_its_address_if_t
 
 
 @pytest.mark.parametrize(
-    ("text", "direction"),
+    "text, direction",
     [("Mercury عطارد", "ltr"), ("عطارد Mercury", "rtl"), ("«1» ירושלים", "rtl"), ("12", "ltr")],
 )
 def test_text_from_right_to_left_stays_so(text, direction):
@@ -130,12 +130,15 @@ def test_documents_are_sorted_by_their_least_certain_link():
 
 def test_new_entities_with_one_mention_are_folded():
     html = PAGES["new entities"]()
+    assert html.count("<mark>") == 3 + 2 + 1 + 1
     before, after = html.split("<details class='fold'>")
     assert before.count("<section") == 2
     assert after.count("<section") == 2
     assert "2 new entities with a single mention" in after
     assert "<details class='fold' open>" in to_html([new_entity(count=1)])
-    assert "<details class='fold'" not in to_html([new_entity(count=2)])
+    many = to_html([new_entity(count=9)])
+    assert "<details class='fold'" not in many
+    assert "<summary>4 more</summary>" in many
 
 
 def test_the_page_of_new_entities_says_why_the_nearest_entities_were_refused():

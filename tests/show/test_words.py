@@ -12,6 +12,6 @@ def compared(kb_id, names=(), features=()):
     return Compared(kb_id, names, {**dict.fromkeys(FEATURES, 0.0), **dict(features)})
 
 
-@pytest.mark.parametrize(("text", "contributions", "first", "second"), cases("explanations"))
+@pytest.mark.parametrize("text, contributions, first, second", cases("explanations"))
 def test_what_puts_a_candidate_before_another(text, contributions, first, second):
     assert in_words("Halix", contributions, compared(*first), compared(*second)) == text

@@ -72,12 +72,6 @@ def chosen(world, part, mentions):
     return [[int(node) for node in row if node >= 0] for row in nodes]
 
 
-@pytest.mark.parametrize("mentions", ["all", "nearest", "random"])
-def test_mention_without_entity_that_is_alone_in_its_batch_has_no_positive(world, mentions):
-    part = ArborescencePositives(with_entity=True, mentions=mentions)
-    assert chosen(world, part, [7]) == [[]]
-
-
 def test_vectors_of_an_earlier_cache_are_kept():
     old = EmbeddingCache(Dot(), np.eye(2, dtype="f"), np.ones((1, 2), "f"))
     new = EmbeddingCache(Dot(), np.zeros((3, 2), "f"), np.zeros((2, 2), "f"))
@@ -92,14 +86,12 @@ def test_positives(world):
     assert chosen(world, ArborescencePositives(), [0, 1]) == [[0], [0]]
     # Mentions whose entity is not in the KB have each other.
     assert chosen(world, ArborescencePositives(), [4, 5]) == [[], [BASE + 4]]
-    assert chosen(world, ArborescencePositives(mentions="nearest"), [4, 5]) == [
-        [BASE + 5],
-        [BASE + 4],
-    ]
-    assert chosen(world, ArborescencePositives(mentions="random"), [4, 5]) == [
-        [BASE + 5],
-        [BASE + 4],
-    ]
+    for mentions in ("nearest", "random"):
+        by_others = ArborescencePositives(mentions=mentions)
+        assert chosen(world, by_others, [4, 5]) == [[BASE + 5], [BASE + 4]]
+    for mentions in ("all", "nearest", "random"):
+        alone = ArborescencePositives(with_entity=True, mentions=mentions)
+        assert chosen(world, alone, [7]) == [[]], "no other mention has its entity"
     # A mention without a gold id has no positive.
     assert chosen(world, ArborescencePositives(True), [6, 0]) == [[], [0]]
 

@@ -9,6 +9,7 @@ from spacy_arbo_el import MentionRecord
 from spacy_arbo_el.training import held_out
 from spacy_arbo_el.training.held_out import MIN_MENTIONS, HeldOut
 
+from ..expecting import raises
 from ..linker.conftest import build
 
 IDS = st.lists(st.sampled_from([f"E{i}" for i in range(40)]), max_size=2, unique=True)
@@ -28,11 +29,6 @@ def rows_of(records, keys):
 
 def held_out_rows(records, share):
     return rows_of(records, HeldOut.of(records, share).keys)
-
-
-@pytest.fixture
-def few_are_enough(monkeypatch):
-    monkeypatch.setattr(held_out, "MIN_MENTIONS", 1)
 
 
 @given(st.lists(PLACES, min_size=MIN_MENTIONS, max_size=MIN_MENTIONS + 80))
@@ -73,7 +69,8 @@ def loss_of_a_step(linker, rows):
     return linker.trainer.step(np.flatnonzero(rows))
 
 
-def test_what_is_held_out_is_neither_a_query_nor_a_target(few_are_enough):
+def test_what_is_held_out_is_neither_a_query_nor_a_target(monkeypatch):
+    monkeypatch.setattr(held_out, "MIN_MENTIONS", 1)
     objective = {"@misc": "spacy-arbo-el.Objective.v1", "held_out": 0.5}
     linker = build(objective=objective).get_pipe("arbo_linker")
     chosen = rows_of(linker.exemplars.records, linker.trainer.held_out.keys)
@@ -89,5 +86,5 @@ def test_what_is_held_out_is_neither_a_query_nor_a_target(few_are_enough):
 
 
 def test_a_share_that_is_none_is_refused():
-    with pytest.raises(ValueError, match="held_out"):
+    with raises("held_out"):
         build(objective={"@misc": "spacy-arbo-el.Objective.v1", "held_out": 2})

@@ -55,7 +55,7 @@ def counted(values):
     return top, int(np.flatnonzero(first)[-1])
 
 
-@pytest.mark.parametrize(("settings", "rising", "steps"), cases("schedules"))
+@pytest.mark.parametrize("settings, rising, steps", cases("schedules"))
 def test_it_rises_over_a_tenth_of_the_steps_and_falls_until_their_end(settings, rising, steps):
     assert counted(rates(**settings)) == (rising, steps)
 
