@@ -208,7 +208,7 @@ def test_what_reads_alike_is_encoded_once(encoder, name):
 
 
 @needs_fork
-@pytest.mark.parametrize(("own", "in_child"), [(None, "false"), ("true", "true")])
+@pytest.mark.parametrize("own, in_child", [(None, "false"), ("true", "true")])
 def test_children_tokenize_with_one_thread_without_a_warning(monkeypatch, own, in_child):
     monkeypatch.delenv(PARALLELISM, raising=False)
     if own is not None:

@@ -12,6 +12,7 @@ from spacy_arbo_el.mentions.record import text_fingerprint
 from spacy_arbo_el.runs.evaluation import create_evaluation
 from spacy_arbo_el.training import held_out
 
+from ..expecting import raises
 from ..linker.conftest import build
 from ..linker.world import DEV, TRAIN, docs_of, examples
 from ..scores import compare_inference
@@ -99,7 +100,7 @@ def test_mentions_held_out_of_training_are_fitted_on_without_their_exemplars(dat
 
 
 def test_an_unknown_score_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="tune_by must be.*'accuracy'"):
+    with raises("tune_by must be.*'accuracy'"):
         Calibrate(path=tmp_path, tune_by="accuracy")
 
 

@@ -16,10 +16,10 @@ from spacy_arbo_el.fitting.thresholds import (
     scores_of_links,
     sweep_linking,
 )
-from spacy_arbo_el.fitting.tuning import as_csv, store, tune
 from spacy_arbo_el.mentions.record import gold_ids
 
 from ..commands import run
+from ..expecting import raises
 from ..linker.conftest import build
 from ..linker.world import DEV, ENTITIES, TRAIN, annotated, without_links
 from ..scores import compare_inference
@@ -75,7 +75,7 @@ def test_mentions_of_removed_entities_are_nil(nlp, linker):
     linked = list(nlp.pipe([without_links(doc) for doc in docs]))
     assert not removed & {ent.kb_id_ for doc in linked for ent in doc.ents}
     assert remove_entities(find_linker(build(train=[])), docs, 0.5, seed=1) == removed
-    with pytest.raises(ValueError, match="E751.*from 0 to 1"):
+    with raises("E751.*from 0 to 1"):
         remove_entities(linker, docs, 2)
 
 
@@ -155,22 +155,6 @@ def test_best_row_is_the_middle_of_equally_good_rows():
         assert middle_of_best(np.array(values)) == best
 
 
-def test_tuned_settings_are_stored_and_saved(nlp, linker, tmp_path):
-    docs = docs_of(nlp)
-    result = tune(linker, docs, drop=0.4)
-    assert len(linker.kb) < len(ENTITIES)
-    assert result.fitted is not None
-    again = build(train=TRAIN[:6])
-    store(again, result)
-    again.to_disk(tmp_path / "model")
-    loaded = find_linker(spacy.load(tmp_path / "model"))
-    assert loaded.threshold == result.threshold
-    assert len(loaded.kb) == len(ENTITIES)
-    lines = as_csv(result.rows).splitlines()
-    assert lines[0].startswith("threshold,arbo_acc,arbo_nil_p")
-    assert len(lines) > 90
-
-
 def test_thresholds_are_chosen_by_what_mistakes_cost():
     """Twelve links are right above 0.5, and four more above 0.2, where eight are wrong."""
     probability = np.array([0.7] * 12 + [0.3] * 12)
@@ -195,9 +179,12 @@ def test_command_of_thresholds(nlp, tmp_path):
     said = run(*arguments, *of_output, "--curve", tmp_path / "curve.csv")
     assert "λ for linking" in said
     assert "→" in said
-    config = spacy.util.load_config(tmp_path / "tuned" / "config.cfg")["components"]["arbo_linker"]
-    assert f"threshold = {config['threshold']:g}" in said
-    assert len((tmp_path / "curve.csv").read_text().splitlines()) > 90
+    tuned = find_linker(spacy.load(tmp_path / "tuned"))
+    assert f"threshold = {tuned.threshold:g}" in said
+    assert len(tuned.kb) == len(ENTITIES), "they are dropped for the fit alone"
+    lines = (tmp_path / "curve.csv").read_text().splitlines()
+    assert lines[0].startswith("threshold,arbo_acc,arbo_nil_p")
+    assert len(lines) > 90
     assert "Nothing is saved" in run(*arguments, "--cost", 3)
     assert "not 'beauty'" in run(*arguments, "--by", "beauty", code=1)
     assert "E831" in run(*arguments, "--no-labels", code=1)
