@@ -8,7 +8,7 @@ from spacy_arbo_el.corpora.read import read
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "words"),
+    "text, place, words",
     [
         ("He had blue\nfever.", "7 11;12 17", ["blue\nfever"]),
         ("He had blue \n  fever.", "7 11;15 20", ["blue \n  fever"]),

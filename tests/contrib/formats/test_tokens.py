@@ -89,7 +89,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("format", "writer", "between"),
+    "format, writer, between",
     [("aida", as_aida, "\n"), ("conllu", as_conllu, " "), ("webanno", as_webanno, "\n")],
 )
 @given(drawn=sentences())

@@ -20,7 +20,7 @@ SMALL = {
 
 
 @pytest.mark.parametrize(
-    ("system", "passages", "tags", "trained"), [("biocom", 1, 4, 3), ("biocom_one", 4, 1, 2)]
+    "system, passages, tags, trained", [("biocom", 1, 4, 3), ("biocom_one", 4, 1, 2)]
 )
 def test_mentions_of_a_sentence_are_tagged_and_trained_together_or_alone(
     tmp_path, tiny_bert, system, passages, tags, trained

@@ -18,6 +18,7 @@ from spacy_arbo_el.kb.importers import write_entities_jsonl
 from spacy_arbo_el.names.words import words_of
 
 from ...commands import run
+from ...expecting import raises
 
 NLP = spacy.blank("en")
 ENTITIES = [
@@ -116,7 +117,7 @@ def test_what_is_inside_of_a_hidden_name_is_no_mention(tmp_path):
 
 def test_no_entity_has_two_names(tmp_path):
     entities = [Entity("a", "gout"), Entity("b", "mumps", aliases=["Mumps"])]
-    with pytest.raises(ValueError, match="E842.*synonyms"):
+    with raises("E842.*synonyms"):
         hidden(tmp_path, ["Gout and mumps."], entities)
     assert not (tmp_path / "dev.spacy").exists()
 

@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.contrib.papers.moleman import BothNegatives, NegativesByFrequency
 from spacy_arbo_el.contrib.papers.verbalized import NegativesWithinBudget
+
+from ...expecting import raises
 
 N_TEXTS = 20
 
@@ -71,7 +72,7 @@ def test_a_budget_takes_as_many_columns_as_their_distinct_texts_allow(nodes, bud
 
 def test_a_budget_counts_texts_only():
     nodes = np.array([[0, N_TEXTS]])
-    with pytest.raises(ValueError, match="mention_share = 0.0"):
+    with raises("mention_share = 0.0"):
         NegativesWithinBudget(Given(nodes), 9)(nodes[:, 0], Table([0]), None)
 
 

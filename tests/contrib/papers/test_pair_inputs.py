@@ -111,6 +111,5 @@ def test_a_normalized_name_stands_for_the_name_that_it_was_made_of():
 
 
 def test_an_entity_without_names_has_no_title():
-    silent = Entity("c", meta={"unnamed": True})
-    assert entity_texts(silent, 0, ["a form of its exemplar"], None) == ("", "", "", "", "")
+    assert entity_texts(ENTITIES[2], 0, ["a form of its exemplar"], None) == ("", "", "", "", "")
     assert entity_texts(ENTITIES[0], 0, [], None)[0] == "flu"

@@ -32,7 +32,7 @@ from spacy_arbo_el.training.trainer import TrainingDiverged
 from ...commands import run as arbo
 from ...expecting import raises
 from ...linker.conftest import build, build_tiny
-from ...linker.world import DEV, TRAIN, annotated, docs_of
+from ...linker.world import DEV, TRAIN, docs_of
 
 SETTINGS = {
     "reranker.window": 32,
@@ -135,23 +135,13 @@ def learned_by(nlp, docs, count):
     return labelled_mentions(find_linker(nlp).stages, docs, count)
 
 
-def test_a_string_of_a_document_is_trained_on_once(tiny_bert):
-    """Two mentions of the same string and entity, and one of another entity."""
-    nlp = build_tiny(tiny_bert)
-    text = "The [Amazon|river] is not [amazon|shop]. The [amazon|river] is wide."
-    docs = [annotated(nlp, text), annotated(nlp, text + " Yes.")]
-    training = RerankerTraining(sure=1.0)
-    chosen = mentions_to_train_on(learned_by(nlp, docs, 8), 1.0, training)
-    found = [(record.key[0], record.kb_ids) for record in chosen.batch.records]
-    assert len(found) == 4
-    assert len(set(found)) == 4
-
-
 @pytest.mark.parametrize("sure", [0.0, 0.3, 0.6, 1.0])
 @pytest.mark.parametrize("count", [2, 4])
 def test_mentions_that_vectors_are_sure_of_are_not_trained_on(tiny_bert, sure, count):
     nlp = build_tiny(tiny_bert)
-    learned = learned_by(nlp, docs_of(nlp, TRAIN), count)
+    # Two mentions of one string and entity, and one of another entity, in two documents.
+    text = "The [Amazon|river] is not [amazon|shop]. The [amazon|river] is wide."
+    learned = learned_by(nlp, docs_of(nlp, [*TRAIN, text, f"{text} Yes."]), count)
     ready, expected, distinct = learned.table.with_gold()[1], [], set()
     for row, record in enumerate(learned.batch.records):
         which = (record.key[0], record.normalized.lower(), record.kb_ids)

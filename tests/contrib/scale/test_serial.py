@@ -181,7 +181,7 @@ def test_ray_is_not_imported_without_its_option(model, corpus, tmp_path, monkeyp
     assert f"{N_DOCUMENTS} documents" in run("scale", "link", model, corpus, *options)
 
 
-@pytest.mark.parametrize(("module", "code"), [("ray", "E893"), ("pyarrow", "E895")])
+@pytest.mark.parametrize("module, code", [("ray", "E893"), ("pyarrow", "E895")])
 def test_what_is_not_installed_is_named(model, corpus, tmp_path, monkeypatch, module, code):
     monkeypatch.setitem(sys.modules, module, None)
     arguments = ["scale", "link", model, corpus, "--output", tmp_path / "out"]

@@ -68,7 +68,7 @@ BEGIN = {"action": "begin", "journal": "x", "state": "", "at": AT}
 
 
 @pytest.mark.parametrize(
-    ("lines", "line"),
+    "lines, line",
     [
         *cases("broken_journals"),
         ([BEGIN, DEEP], 2),

@@ -113,7 +113,7 @@ def test_the_texts_of_a_request_are_linked_in_one_batch(client, nlp, monkeypatch
     assert sizes == [64]
 
 
-@pytest.mark.parametrize(("body", "message"), cases("wrong_bodies"))
+@pytest.mark.parametrize("body, message", cases("wrong_bodies"))
 def test_a_wrong_body_has_one_message_with_its_place(client, body, message):
     answer = client.post("/link", content=body)
     assert answer.status_code in (400, 422)

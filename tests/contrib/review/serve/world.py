@@ -6,7 +6,7 @@ import threading
 from contextlib import contextmanager
 from html import unescape
 
-from spacy_arbo_el import find_linker, save_pipeline
+from spacy_arbo_el import find_linker
 from spacy_arbo_el.contrib.review.links import LinkReview
 from spacy_arbo_el.contrib.review.review import Review
 from spacy_arbo_el.contrib.review.serve.app import create_app
@@ -44,12 +44,6 @@ def documents(nlp, texts=TEXTS):
     for number, doc in enumerate(docs):
         doc.user_data["doc_id"] = f"doc{number}"
     return docs
-
-
-def saved(folder):
-    """The folder of the pipeline."""
-    save_pipeline(pipeline(), folder / "model")
-    return folder / "model"
 
 
 def free_port():
