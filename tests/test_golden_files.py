@@ -138,7 +138,7 @@ def errors_of(kind):
             yield pytest.param(file.parent.name, row, id=f"{file.parent.name}-{number}")
 
 
-@pytest.mark.parametrize(("format", "row"), errors_of("corpora"))
+@pytest.mark.parametrize("format, row", errors_of("corpora"))
 def test_an_error_in_documents_has_its_place(write, format, row):
     path = write(row["content"].encode("utf8"), "a.data")
     message = str(pytest.raises(ValueError, lambda: list(read(path, format))).value)
@@ -149,7 +149,7 @@ def test_an_error_in_documents_has_its_place(write, format, row):
     assert message in error + list(map(str, bad)), "the same where it is read on"
 
 
-@pytest.mark.parametrize(("format", "row"), errors_of("entities"))
+@pytest.mark.parametrize("format, row", errors_of("entities"))
 def test_an_error_in_entities_has_its_place(write, format, row):
     if format == "skos":
         pytest.importorskip("rdflib")

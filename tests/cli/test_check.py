@@ -71,7 +71,7 @@ def test_ids_labels_and_gold_that_are_missing(check):
 
 
 @pytest.mark.parametrize(
-    ("doc", "where"),
+    "doc, where",
     [
         (spanned(["the", "Amazon", " ", "is"], [True] * 4, 1, 3), "in whitespace 'Amazon "),
         (spanned(["the", "Amaz", "ons"], [True, False, False], 1, 2), "inside a word 'Amaz'"),

@@ -52,7 +52,7 @@ def test_spacy_evaluate(folder):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("command", "printed"),
+    "command, printed",
     [
         ("benchmark speed model dev.spacy --batches 30 --warmup 1", "words/s"),
         (

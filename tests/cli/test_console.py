@@ -21,7 +21,7 @@ NAME = "Łódź – “ü”"
 
 
 @pytest.mark.parametrize(
-    ("encoding", "plain"),
+    "encoding, plain",
     [
         ("cp1252", "\\u0141ód\\u017a – “ü”".encode("cp1252")),
         ("ascii", b"\\u0141\\xf3d\\u017a \\u2013 \\u201c\\xfc\\u201d"),
@@ -118,7 +118,7 @@ def test_help_imports_nothing_heavy_beyond_spacy():
     assert "spacy_arbo_el.linker" not in imported
 
 
-@pytest.mark.parametrize(("command", "option", "other"), cases("dependent_options"))
+@pytest.mark.parametrize("command, option, other", cases("dependent_options"))
 def test_options_that_need_others(command, option, other, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said = run(*command.split(), code=1)

@@ -50,7 +50,7 @@ def test_a_source_of_ones_own_keeps_its_language_and_may_name_ones_own_parts(tmp
     assert config["nlp"]["lang"] == "de"
 
 
-@pytest.mark.parametrize(("source", "problem"), cases("broken_sources"))
+@pytest.mark.parametrize("source, problem", cases("broken_sources"))
 def test_a_broken_source_is_named_with_its_problem(tmp_path, source, problem):
     (tmp_path / "mine.cfg").write_text(source)
     printed = run(tmp_path / "out.cfg", "--system", tmp_path / "mine.cfg", code=1)

@@ -110,7 +110,7 @@ def test_an_unknown_format_and_a_corpus_without_documents_are_errors(nlp, write,
     assert not (tmp_path / "o.spacy").exists()
 
 
-@pytest.mark.parametrize(("add", "warned"), [(0, False), (-1, True)])
+@pytest.mark.parametrize("add, warned", [(0, False), (-1, True)])
 def test_ends_that_name_the_last_character_are_warned_of(nlp, tmp_path, recwarn, add, warned):
     text = "Blue fever and red plague."
     spans = [{"start": s, "end": e + add, "kb_id": "D1"} for s, e in ((0, 10), (15, 25))]
@@ -123,7 +123,7 @@ def test_ends_that_name_the_last_character_are_warned_of(nlp, tmp_path, recwarn,
 CONCEPTS = {"C1": "C1", "264300": "C1", "D2": "D2", "OMIM:98": "X"}
 
 
-@pytest.mark.parametrize(("ids", "expected"), cases("mapped_ids"))
+@pytest.mark.parametrize("ids, expected", cases("mapped_ids"))
 def test_ids_are_mapped_to_their_concepts(ids, expected):
     assert normalise_ids(ids, CONCEPTS) == tuple(expected)
 

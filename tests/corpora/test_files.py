@@ -56,7 +56,7 @@ def test_a_lone_surrogate_is_no_text():
     assert not is_text(1)
 
 
-@pytest.mark.parametrize(("name", "content", "kind"), cases("files_of_other_kinds"))
+@pytest.mark.parametrize("name, content, kind", cases("files_of_other_kinds"))
 def test_files_of_other_kinds_are_named(write, name, content, kind):
     path = write(content, name)
     with raises(f"E119.*{kind}"):
@@ -91,7 +91,7 @@ def test_missing_values_of_parquet_are_those_of_a_table(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "is_bad"),
+    "line, is_bad",
     [("#Apple rises, stocks fall", True), ("#2,Beta, Inc", True), ("#,Beta, Inc", True)]
     + [(line, False) for line in ("# a list, of two", "#\ta list, of two", "## a, b", "#")],
 )
@@ -102,7 +102,7 @@ def test_a_row_that_begins_with_a_hash_tag_is_no_comment(write, line, is_bad):
     assert len(bad) == is_bad
 
 
-@pytest.mark.parametrize(("items", "format"), cases("wikidata_lists"))
+@pytest.mark.parametrize("items, format", cases("wikidata_lists"))
 def test_lists_of_items_of_wikidata_are_known_by_their_beginning(write, items, format):
     assert loaders.known_format_of(write(json.dumps(items), "items.json")) == format
 
@@ -137,7 +137,7 @@ def test_links_in_a_table_are_no_formulas(tmp_path):
     assert not [text for row in rows for text in row if text[:1] in ("=", "@")]
 
 
-@pytest.mark.parametrize(("format", "text"), [("bioc", "<collection/>"), ("label-studio", "[]")])
+@pytest.mark.parametrize("format, text", [("bioc", "<collection/>"), ("label-studio", "[]")])
 def test_a_packed_file_that_was_cut_off_is_an_error_that_names_it(tmp_path, format, text):
     (tmp_path / "x.gz").write_bytes(gzip.compress(text.encode())[:-9])
     with raises("E100.*x.gz.*cut off"):

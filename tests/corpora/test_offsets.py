@@ -169,7 +169,7 @@ def test_offsets_in_any_unit_lead_to_the_words_of_the_file(data):
 
 @pytest.mark.parametrize("format", WORDED)
 @pytest.mark.parametrize(
-    ("text", "reading"),
+    "text, reading",
     [
         (EMOJI, "utf16"),
         (EMOJI, "bytes"),
@@ -201,7 +201,7 @@ def test_words_that_are_elsewhere_are_an_error_with_the_place(write, format):
 
 
 @pytest.mark.parametrize(
-    ("reading", "message"),
+    "reading, message",
     [("utf16", "W105.*1 of 2 .*'ort Veil.' .*--offsets utf16 0 would"), (CHARACTERS, None)],
 )
 def test_mentions_within_words_are_counted_where_the_file_lacks_words(

@@ -137,7 +137,7 @@ def test_every_annotated_text_is_read_as_it_was(tmp_path, texts):
     assert list(JsonlReader().read(path)) == texts
 
 
-@pytest.mark.parametrize(("value", "ids"), cases("annotated_ids"))
+@pytest.mark.parametrize("value, ids", cases("annotated_ids"))
 def test_split_ids_of_annotations(value, ids):
     assert split_ids(value, "+") == tuple(ids)
 
@@ -146,7 +146,7 @@ def test_split_ids_uses_only_the_given_separators():
     assert split_ids("A+B|C") == ("A+B", "C")
 
 
-@pytest.mark.parametrize(("start", "end"), [(-1, 2), (2, 2), (2, 1), (0, 6)])
+@pytest.mark.parametrize("start, end", [(-1, 2), (2, 2), (2, 1), (0, 6)])
 def test_mention_outside_the_text_is_an_error(start, end):
     with raises(rf"'d7'.*from {start} to {end}.*5 characters"):
         AnnotatedText("d7", "12345", (AnnotatedMention(start, end, "X"),))

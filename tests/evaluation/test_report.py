@@ -108,7 +108,7 @@ def found(*entities):
     return {name: finding.examples for name, finding in zip(names, findings) if finding.count}
 
 
-@pytest.mark.parametrize(("entities", "examples"), cases("shared_names"))
+@pytest.mark.parametrize("entities, examples", cases("shared_names"))
 def test_shared_names_that_nothing_tells_apart(entities, examples):
     assert found(*(Entity(**one) for one in entities)).get("shared", ()) == tuple(examples)
 
@@ -137,7 +137,7 @@ def test_top_terms_of_a_hierarchy_and_of_types():
     assert "top" not in found(Entity("A", "Alder"), Entity("B", "b", meta={"parents": ["A"]}))
 
 
-@pytest.mark.parametrize(("titles", "aliases"), cases("short_names"))
+@pytest.mark.parametrize("titles, aliases", cases("short_names"))
 def test_short_names_that_titles_share_or_that_stand_before_a_usual_word(titles, aliases):
     entities = [Entity(title, title, types=["ORG"]) for title in titles]
     assert check_list(entities, STOP_WORDS, {"united"})[1] == aliases

@@ -54,7 +54,7 @@ def link(kb_id, *ids, score=0.9):
     return Link(kb_id, score, ids, [score, *[0.05] * (len(ids) - 1)], path)
 
 
-@pytest.mark.parametrize(("marked", "ids", "kind", "traits"), cases("wrong_links"))
+@pytest.mark.parametrize("marked, ids, kind, traits", cases("wrong_links"))
 def test_each_wrong_link_has_a_kind(pipeline, marked, ids, kind, traits):
     (found,) = wrong(pipeline, linked(pipeline, marked, link(*ids)))
     assert found.kind == getattr(kinds, kind)

@@ -214,7 +214,7 @@ WEIGHTS = [b"", b"\xff" * 8, b"\x80\x04\x95cos\nsystem\n", b"\xff" * 100, "text"
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [*(("config", c) for c in CONFIGS), *(("state", w) for w in WEIGHTS)]
+    "key, value", [*(("config", c) for c in CONFIGS), *(("state", w) for w in WEIGHTS)]
 )
 def test_crafted_configs_and_weights_of_the_encoder(refused, crafted, key, value):
     def change(message, shim):
@@ -364,7 +364,7 @@ def use(linker, nlp):
 
 
 @pytest.mark.parametrize(
-    ("name", "values"),
+    "name, values",
     [
         *(("merged_into", values) for values in ([1, 0], [0, 2**40], [0, -1])),
         *(("of_mention", values) for values in ([0, 1, 9], [0, 1, -9])),

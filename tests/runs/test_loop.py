@@ -227,7 +227,7 @@ def chosen(scores, error=0.02):
 
 
 @pytest.mark.parametrize(
-    ("scores", "expected"),
+    "scores, expected",
     [
         ([0.80, 0.82, 0.81, 0.805], 3),
         ([0.80, 0.90, 0.88, 0.80], 2),
