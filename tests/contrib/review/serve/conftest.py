@@ -1,6 +1,6 @@
 import pytest
 
-from spacy_arbo_el import load_pipeline
+from spacy_arbo_el import load_pipeline, save_pipeline
 
 from . import world
 
@@ -16,7 +16,7 @@ def data():
 @pytest.fixture
 def model(data, tmp_path):
     """The folder of a pipeline."""
-    world.save_pipeline(data, tmp_path / "model")
+    save_pipeline(data, tmp_path / "model")
     return tmp_path / "model"
 
 

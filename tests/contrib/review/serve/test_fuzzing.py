@@ -8,7 +8,7 @@ import json
 import pytest
 from hypothesis import given, settings
 
-from spacy_arbo_el import load_pipeline
+from spacy_arbo_el import load_pipeline, save_pipeline
 from spacy_arbo_el.contrib.review.forms import FORMS
 from spacy_arbo_el.contrib.review.links import EXPORTS
 from spacy_arbo_el.contrib.review.serve.app import PAGES, PARTS
@@ -61,7 +61,7 @@ def described(browser):
 def schema(data, tmp_path_factory):
     """The description of a server with new entities and links, and the server behind it."""
     model = tmp_path_factory.mktemp("fuzzed") / "model"
-    world.save_pipeline(data, model)
+    save_pipeline(data, model)
     browser = world.Browser(load_pipeline(model), model, texts=True)
     spec = json.dumps(described(browser)).encode()
 
