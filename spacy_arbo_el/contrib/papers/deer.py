@@ -20,7 +20,13 @@ from thinc.api import Model
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from ...base.arrays import first_of_each, has_vector, offsets_of, ragged_ranges
+from ...base.arrays import (
+    first_of_each,
+    has_vector,
+    minus_ones,
+    offsets_of,
+    ragged_ranges,
+)
 from ...base.settings import check_count, check_number, check_positive
 from ...encoders.protocol import Text
 from ...kb.entity import Entity
@@ -244,7 +250,7 @@ class PositivesInRounds:
         self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache
     ) -> np.ndarray:
         if not cache.refreshes:
-            return np.full((len(queries), 1), -1, dtype=np.int64)
+            return minus_ones((len(queries), 1))
         return gold_texts(mentions_of(queries, table), table, cache)[:, None]
 
 
@@ -258,7 +264,7 @@ def texts_of(pairs: np.ndarray, mentions: np.ndarray) -> np.ndarray:
         np.searchsorted(pairs[0], mentions, side) for side in ("left", "right")
     )
     counts = last - first
-    table = np.full((len(mentions), int(counts.max(initial=0))), -1, dtype=np.int64)
+    table = minus_ones((len(mentions), int(counts.max(initial=0))))
     row = np.repeat(np.arange(len(mentions)), counts)
     column = np.arange(len(row)) - np.repeat(offsets_of(counts)[:-1], counts)
     table[row, column] = pairs[1][ragged_ranges(first, counts)]
@@ -299,7 +305,7 @@ def _new(values: np.ndarray, old_numbers: np.ndarray) -> np.ndarray:
     old_numbers: As in ``Renumbered``.
     """
     size = int(max(values.max(initial=-1), old_numbers.max(initial=-1))) + 1
-    new = np.full(size, -1, dtype=np.int64)
+    new = minus_ones(size)
     present = np.flatnonzero(old_numbers >= 0)
     new[old_numbers[present]] = present
     return new[values]

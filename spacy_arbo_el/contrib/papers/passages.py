@@ -19,7 +19,7 @@ from spacy.util import registry
 from thinc.api import Model
 from thinc.types import Floats2d
 
-from ...base.arrays import offsets_of
+from ...base.arrays import int_array, offsets_of
 from ...base.settings import check_count
 from ...encoders.inputs import SpanInputs, assemble
 from ...encoders.pooling import ClsPooling, Pooling
@@ -239,7 +239,7 @@ def _passages_of(
             passage[group] = len(starts)
             starts.append(first_piece)
             ends.append(end_piece)
-    return passage, np.array(starts, dtype=np.int64), np.array(ends, dtype=np.int64)
+    return passage, int_array(starts), int_array(ends)
 
 
 def with_markers(

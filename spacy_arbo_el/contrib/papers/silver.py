@@ -18,6 +18,7 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
+from ...base.arrays import int_array
 from ...corpora.annotated import AnnotatedText
 from ...corpora.docbin import read_docs, write_parts
 from ...corpora.docs import copied, to_doc
@@ -141,7 +142,7 @@ class Scan:
     @property
     def names(self) -> np.ndarray:
         """(n,) int64, the number of the name of each mention."""
-        return np.array(self._names, dtype=np.int64)
+        return int_array(self._names)
 
     def read(
         self, docs: Iterable[Doc], exclude: Container[str], hidden: Container[int]
@@ -191,7 +192,7 @@ class Scan:
     def report(self, chosen: np.ndarray) -> SilverReport:
         """The report on these mentions."""
         names = self.dictionary.names
-        of_docs = np.array(self._docs, dtype=np.int64)
+        of_docs = int_array(self._docs)
         chosen_names = np.unique(self.names[chosen]).tolist()
         counts = {
             **dict.fromkeys(REASONS, 0),

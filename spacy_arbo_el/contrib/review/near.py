@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from spacy.language import Language
 
-from ...base.arrays import unit
+from ...base.arrays import int_array, unit
 from ...discovery.entities import (
     NearestEntity,
     NewEntity,
@@ -45,7 +45,7 @@ class Near:
             return []
         keys = [record.key for record, _ in self.by_distance(entity)[:CENTRAL]]
         with self.new.lock:
-            rows = np.array([self.new.rows.row(key) for key in keys], dtype=np.int64)
+            rows = int_array([self.new.rows.row(key) for key in keys])
             mentions = self.new.rows.take(rows)
         with self.linker.datastore.reading():
             ranked = self.linker.stages.rank_encoded(self._batch(mentions))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...base.arrays import OnAccess, offsets_of, resized_table
+from ...base.arrays import OnAccess, int_array, offsets_of, resized_table
 from ...linking.corpus import CorpusDecisions
 from ...linking.corpus_mentions import (
     CorpusMentions,
@@ -125,7 +125,7 @@ class _Layout:
                 lengths.extend(np.diff(record_bounds).tolist())
                 file.write(data.tobytes())
                 self._measure(batch)
-        bounds = offsets_of(np.array(lengths, dtype=np.int64))
+        bounds = offsets_of(int_array(lengths))
         records = _records(folder, bounds[:-1], bounds[1:])
         rows, places = canonical_order(records, counts)
         # From the mentions as they were read to their rows.
@@ -265,9 +265,9 @@ def _steps(paths: Sequence[list[Step]]) -> tuple[np.ndarray, ...]:
     """Lengths of paths, and their steps' kinds, numbers, log-odds."""
     steps = [step for path in paths for step in path]
     return (
-        np.array([len(path) for path in paths], dtype=np.int64),
+        int_array([len(path) for path in paths]),
         np.array([KINDS.index(step.kind) for step in steps], dtype=np.uint8),
-        np.array([step.ref for step in steps], dtype=np.int64),
+        int_array([step.ref for step in steps]),
         np.array([step.logit for step in steps], dtype=np.float64),
     )
 

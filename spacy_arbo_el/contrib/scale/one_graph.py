@@ -37,7 +37,7 @@ import numpy as np
 from spacy.tokens import Doc, DocBin
 from spacy.util import minibatch
 
-from ...base.arrays import TopK
+from ...base.arrays import TopK, int_array
 from ...linking.corpus import BATCH, CorpusLinks
 from ...linking.corpus_mentions import CorpusMentions, CorpusPart
 from ...ranking.decisions import Decisions
@@ -155,7 +155,7 @@ class Arranged:
         """(b,) int64, the mentions of a shard, document by document."""
         places = mentions.places[self.documents(shard)]
         ranges = [np.arange(place.start, place.stop) for place in places]
-        return np.concatenate([np.zeros(0, dtype=np.int64), *ranges])
+        return np.concatenate([int_array([]), *ranges])
 
 
 def arrange_mentions(job: Job) -> None:

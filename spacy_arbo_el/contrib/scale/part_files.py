@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import srsly
 
-from ...base.arrays import OnAccess, TopK, offsets_of
+from ...base.arrays import OnAccess, TopK, int_array, offsets_of
 from ...encoders.inputs import SpanInputs
 from ...linking.corpus_mentions import CorpusPart
 from ...mentions.record import MentionBatch, MentionRecord
@@ -21,7 +21,7 @@ def part_to_bytes(mentions: CorpusPart) -> bytes:
     """A part as bytes; scores are exact."""
     data, bounds = pack_records(mentions.ranked.batch.records)
     metric = np.array(mentions.ranked.neighbours.metric)
-    counts = np.array(mentions.counts, np.int64)
+    counts = int_array(mentions.counts)
     details = {
         "records": data,
         "record_bounds": bounds,
@@ -103,7 +103,7 @@ def pack_records(records: Sequence[MentionRecord]) -> tuple[np.ndarray, np.ndarr
     ends.
     """
     rows = [srsly.msgpack_dumps(record.values) for record in records]
-    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    lengths = int_array([len(row) for row in rows])
     return np.frombuffer(b"".join(rows), dtype=np.uint8), offsets_of(lengths)
 
 

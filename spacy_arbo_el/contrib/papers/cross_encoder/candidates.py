@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....base.arrays import TopK
+from ....base.arrays import TopK, int_array
 from ....base.calibration import log_softmax
 from ....linking.stages import LinkingStages
 from ....mentions.labels import gold_positions, is_gold
@@ -113,7 +113,7 @@ class ExemplarDocuments(NamedTuple):
         numbers: dict[str, int] = {}
         keys = (record.key[0] for record in datastore.exemplars.records)
         of_exemplar = [numbers.setdefault(key, len(numbers)) for key in keys]
-        array = np.array(of_exemplar, dtype=np.int64)
+        array = int_array(of_exemplar)
         return cls(numbers, array, np.bincount(array, minlength=len(numbers)))
 
 

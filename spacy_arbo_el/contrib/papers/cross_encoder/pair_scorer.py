@@ -9,7 +9,7 @@ import srsly
 from thinc.api import Linear, Model, chain
 from thinc.types import Floats2d
 
-from ....base.arrays import TopK
+from ....base.arrays import TopK, int_array
 from ....base.calibration import (
     fit_presence,
     fit_temperature,
@@ -107,7 +107,7 @@ class PairScorer:
         return cache.of(
             kind,
             pairs.keys(),
-            lambda new: self._read(pairs.take(np.array(new, np.int64))),
+            lambda new: self._read(pairs.take(int_array(new))),
         )
 
     def _read(self, pairs: SpanInputs) -> np.ndarray:

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ....base.arrays import mix, offsets_of
+from ....base.arrays import int_array, mix, offsets_of
 
 # Kinds of characters: between tokens, in a token with others, a token by itself.
 SPACE = 0
@@ -132,7 +132,7 @@ def tokenize(texts: Sequence[str], cuts: np.ndarray | None = None) -> Tokens:
     """
     joined = "".join(texts).encode("utf-32-le", "surrogatepass")
     codes = np.frombuffer(joined, dtype="<u4")
-    text_starts = offsets_of(np.array([len(text) for text in texts], dtype=np.int64))
+    text_starts = offsets_of(int_array([len(text) for text in texts]))
     tables = character_tables()
     looked_up = np.minimum(codes, TABLE_SIZE - 1)
     kinds = np.where(codes < TABLE_SIZE, tables.kinds[looked_up], SINGLE)
@@ -175,7 +175,7 @@ def _sentences(
     the like that a space and no small letter follow.
     """
     if not len(starts):
-        return np.zeros(0, dtype=np.int64)
+        return int_array([])
     last = codes[starts[:-1]]
     following = starts[1:]
     behind = ends[:-1]

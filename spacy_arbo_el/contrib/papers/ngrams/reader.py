@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from ....base.arrays import mix, offsets_of, ragged_ranges
+from ....base.arrays import int_array, mix, offsets_of, ragged_ranges
 from ....base.settings import check_count
 from ....encoders.inputs import SpanInputs, assemble, check_offsets
 from ....encoders.protocol import Text
@@ -63,9 +63,7 @@ class NgramReader:
         check_offsets(texts, text_of, offsets)
         if not len(text_of):
             return SpanInputs.empty()
-        text_starts = offsets_of(
-            np.array([len(text) for text in texts], dtype=np.int64)
-        )
+        text_starts = offsets_of(int_array([len(text) for text in texts]))
         characters = text_starts[text_of][:, None] + offsets.reshape(-1, 2)
         tokens = tokenize(texts, characters.ravel())
         low = np.searchsorted(tokens.starts, characters[:, 0])
