@@ -453,9 +453,9 @@ class VectorCache:
         """The keys of texts that have no vector here."""
         return keys[~self.has(keys)]
 
-    def take_over(self, source: "VectorCache | None", keys: np.ndarray) -> None:
-        """Copy vectors of texts that another cache of the same kind has."""
-        if source is not None and source is not self and source.about == self.about:
+    def take_over(self, source: "VectorCache", keys: np.ndarray) -> None:
+        """Copy vectors of texts that another cache has."""
+        if source is not self:
             missing = self.missing(keys)
             has_row, vectors = source.get(missing)
             self.put(missing[has_row], vectors)

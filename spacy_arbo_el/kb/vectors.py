@@ -37,6 +37,8 @@ from .verbalizations import Verbalization, verbalization_identity
 Encode = Callable[[list[Text]], np.ndarray]
 
 NAMES = "names"
+# Begins the name of vectors by several states of an encoder.
+MIXED = "mixed "
 # The number of rows prepared at a time where all are.
 BLOCK = 4096
 # So few texts are encoded anew where there is no folder to keep their vectors in.
@@ -357,12 +359,14 @@ class EntityVectors:
         fingerprint: str,
         *,
         persist: bool = True,
+        keep_old: bool = False,
         only: np.ndarray | None = None,
     ) -> int:
         """Encode the texts that this encoder has no vector for.
 
         encode: Texts -> (n, width) float32 vectors.
         persist: Whether others may use the vectors. Those of an encoder in training are not kept.
+        keep_old: Whether texts keep the vectors in use, whatever encoder they are of.
         only: (positions,) bool, the entities that have rows; None for all.
         RETURNS: The number of texts encoded.
         """
@@ -372,10 +376,20 @@ class EntityVectors:
         keys = texts.keys[texts.live]
         count = 0
         self.caches.count = len(texts.keys)
-        cache = self.caches.of(NAMES, fingerprint, persist=persist)
-        cache.take_over(self._earlier, keys)
+        self._look()
+        cache = self._cache if keep_old else None
+        if cache is None:
+            cache = self.caches.of(NAMES, fingerprint, persist=persist)
+        if self._earlier is not None and self._earlier.about == cache.about:
+            cache.take_over(self._earlier, keys)
         cache = self.caches.to_fill(cache, keys)
         chosen = texts.limited_to(only)
+        lacking = chosen.live & ~cache.has(chosen.keys)
+        if cache.about.encoder != fingerprint and lacking.any():
+            # What joins older vectors is not stored under the name of their encoder.
+            older = cache
+            cache = self.caches.of(NAMES, MIXED + fingerprint, persist=False)
+            cache.take_over(older, keys)
         # Again where another program has replaced the files meanwhile; in the end in memory.
         for passes_left in range(PASSES, 0, -1):
             lacking = chosen.live & ~cache.has(chosen.keys)

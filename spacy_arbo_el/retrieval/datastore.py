@@ -217,7 +217,7 @@ class Datastore:
         encoder = self.encoder
         n_texts = 0
         if not self._is_encoded:
-            n_texts = self._encode_entities(encoder.text_fingerprint)
+            n_texts = self._encode_entities()
         n_mentions = self.exemplars.sync(encoder.encode_mentions, encoder.fingerprint)
         if n_mentions:
             self._retriever = None
@@ -230,19 +230,16 @@ class Datastore:
             self._searched = self.revision
         return self._retriever
 
-    def _encode_entities(self, fingerprint: str) -> int:
-        """Encode the entities that lack vectors. RETURNS: The number of texts encoded.
-
-        fingerprint: The encoder whose vectors there are.
-        """
+    def _encode_entities(self, keep_old: bool = False) -> int:
+        """Encode the entities that lack vectors. RETURNS: The number of texts encoded."""
         self._retriever = None
         encoder = self.encoder
-        is_own = fingerprint == encoder.text_fingerprint and not encoder.is_trained
         return self.kb.encode_missing(
             self.settings.verbalization,
             partial(encode_texts, encoder),
-            fingerprint,
-            persist=is_own,
+            encoder.text_fingerprint,
+            persist=not encoder.is_trained,
+            keep_old=keep_old,
             only=self._only,
         )
 
@@ -256,8 +253,10 @@ class Datastore:
         """Encode what has no vector, and keep older vectors. Training uses this."""
         with self.editing():
             encoder = self.encoder
-            self._encode_entities(self.kb.fingerprint or encoder.text_fingerprint)
-            self.exemplars.sync(encoder.encode_mentions, self.exemplars.fingerprint)
+            self._encode_entities(keep_old=True)
+            self.exemplars.sync(
+                encoder.encode_mentions, encoder.fingerprint, keep_old=True
+            )
 
     @property
     def is_limited(self) -> bool:

@@ -132,12 +132,22 @@ class ExemplarStore:
         self._set_record(row, replace(self.records[row], kb_ids=kb_ids))
 
     def sync(
-        self, encode: Callable[[SpanInputs], np.ndarray], fingerprint: str
+        self,
+        encode: Callable[[SpanInputs], np.ndarray],
+        fingerprint: str,
+        keep_old: bool = False,
     ) -> int:
-        """Encode mentions without vectors, or all for another encoder. RETURNS: How many."""
-        if self.fingerprint != fingerprint:
+        """Encode mentions without vectors, or all for another encoder. RETURNS: How many.
+
+        keep_old: Whether mentions keep their vectors, whatever encoder they are of.
+        """
+        is_other = self.fingerprint != fingerprint
+        if is_other and not keep_old:
             self._set_vectors(AppendOnly.empty().rows)
         missing = np.arange(len(self.vectors), len(self))
+        if is_other and len(self.vectors):
+            # Vectors of several encoders are of none.
+            fingerprint = "" if len(missing) else self.fingerprint
         if len(missing):
             vectors = check_vectors(encode(self.inputs.take(missing)), len(missing))
             self._vectors = self._vectors.with_rows(vectors)

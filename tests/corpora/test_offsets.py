@@ -21,6 +21,10 @@ CRLF = "He was ill.\r\nHe had blue fever\r\nin Port Veil."
 MENTIONS = ("blue fever", "Port Veil")
 
 
+def places_of(text):
+    return [(text.index(one), text.index(one) + len(one)) for one in MENTIONS]
+
+
 def units(text, reading):
     """Each character's offset and that of the end, counted one by one."""
     offsets, at = [], 0
@@ -183,9 +187,8 @@ def test_offsets_in_any_unit_lead_to_the_words_of_the_file(data):
 def test_shifted_offsets_are_put_right_by_the_words_and_said(tmp_path, format, text, reading):
     if format == "pubtator":
         text, reading = EMOJI, "utf16"
-    mentions = [(text.index(one), text.index(one) + len(one)) for one in MENTIONS]
     path = tmp_path / "in"
-    path.write_bytes(WRITERS[format](text, mentions, reading).encode("utf8"))
+    path.write_bytes(WRITERS[format](text, places_of(text), reading).encode("utf8"))
     with warns(f"W104.*of 1 documents are {reading}, as"):
         (document,) = read(path, format)
     assert tuple(text[one.start : one.end] for one in document.mentions) == MENTIONS
@@ -208,8 +211,7 @@ def test_mentions_within_words_are_counted_where_the_file_lacks_words(
     write, recwarn, reading, message
 ):
     text = "He had blue fever 💩 in Port Veil."
-    mentions = [(text.index(one), text.index(one) + len(one)) for one in MENTIONS]
-    list(read(write(as_doccano(text, mentions, reading)), "doccano"))
+    list(read(write(as_doccano(text, places_of(text), reading)), "doccano"))
     said = [str(one.message) for one in recwarn]
     assert len(said) == bool(message)
     assert all(re.search(message, one) for one in said)

@@ -149,6 +149,18 @@ def test_refresh_encodes_again_after_updates(nlp, linker):
     np.testing.assert_array_equal(linker.kb.rows.array(), expected)
 
 
+def test_names_added_in_training_are_not_stored_as_of_the_untrained_encoder(tmp_path, nlp, linker):
+    linker.kb.to_disk(tmp_path / "kb")
+    linker.set_kb(tmp_path / "kb")
+    linker.refresh()
+    (vectors,) = tmp_path.glob("kb/vectors-*.bin")
+    before = vectors.stat()
+    train_a_little(nlp, steps=1)
+    linker.kb.add(Entity("new", "a new name"))
+    train_a_little(nlp, steps=1)
+    assert vectors.stat().st_size == before.st_size
+
+
 @pytest.mark.slow
 def test_use_params_links_and_saves_with_averaged_weights(tiny_bert):
     nlp = build_tiny(tiny_bert)
