@@ -14,7 +14,6 @@ from spacy_arbo_el.retrieval.index import faiss_index
 from spacy_arbo_el.retrieval.similarity import Cosine
 
 from .. import commands
-from ..commands import run as succeed
 from ..devices import needs_index
 from ..linker.world import ENTITIES
 
@@ -93,7 +92,7 @@ def test_replacing_a_damaged_knowledge_base_warns_of_merged_ids(source, tmp_path
 # ``arbo kb …`` on a knowledge base that a pipeline encodes.
 
 
-fail = partial(succeed, code=1)
+fail = partial(run, code=1)
 
 
 @pytest.fixture
@@ -104,66 +103,66 @@ def model(saved_nlp):
 @pytest.fixture
 def kb(tmp_path):
     write_entities_jsonl(ENTITIES, tmp_path / "kb.jsonl")
-    succeed("kb", "build", tmp_path / "kb.jsonl", tmp_path / "kb")
+    run("build", tmp_path / "kb.jsonl", tmp_path / "kb")
     return tmp_path / "kb"
 
 
 def test_kb_commands_build_encode_edit_search_and_verify(kb, model, tmp_path):
-    assert "does not exist" in fail("kb", "info", tmp_path / "none")
+    assert "does not exist" in fail("info", tmp_path / "none")
     (tmp_path / "more.jsonl").write_text('{"id": "tree", "title": "maple"}\n')
-    output = succeed("kb", "add", kb, tmp_path / "more.jsonl", "--model", model)
+    output = run("add", kb, tmp_path / "more.jsonl", "--model", model)
     assert "1 added, 9 entities, 9 texts encoded" in output
-    info = succeed("kb", "info", kb)
+    info = run("info", kb)
     assert "9, 32 wide, float32" in info
     assert "COMPANY (3)" in info
-    assert "'tree' occurs twice" in fail("kb", "add", kb, tmp_path / "more.jsonl")
-    assert "1 added, 9 entities" in succeed("kb", "add", kb, tmp_path / "more.jsonl", "--replace")
+    assert "'tree' occurs twice" in fail("add", kb, tmp_path / "more.jsonl")
+    assert "1 added, 9 entities" in run("add", kb, tmp_path / "more.jsonl", "--replace")
 
-    assert "planet" in succeed("kb", "search", kb, "MERCURY")
-    assert "river" in succeed("kb", "search", kb, "river"), "an id"
-    assert "similar name" in succeed("kb", "search", kb, "Amazzon river")
-    results = succeed("kb", "search", kb, "sweet fruit", "--model", model, "--type", "FOOD")
+    assert "planet" in run("search", kb, "MERCURY")
+    assert "river" in run("search", kb, "river"), "an id"
+    assert "similar name" in run("search", kb, "Amazzon river")
+    results = run("search", kb, "sweet fruit", "--model", model, "--type", "FOOD")
     assert "vector" in results
     assert "apple" in results
     assert "COMPANY" not in results
 
-    succeed("kb", "export", kb, tmp_path / "out.jsonl")
+    run("export", kb, tmp_path / "out.jsonl")
     lines = (tmp_path / "out.jsonl").read_text(encoding="utf8").split("\n")
     assert [json.loads(line) for line in lines if line] == [
         json.loads(line) for line in commands.output("kb", "export", kb, "-").splitlines()
     ]
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert [line["id"] for line in lines] == [*(entity.id for entity in ENTITIES), "tree"]
-    assert "is undamaged" in succeed("kb", "info", kb, "--verify")
+    assert "is undamaged" in run("info", kb, "--verify")
     (vectors,) = kb.glob("vectors-*.bin")
     vectors.write_bytes(b"x")
-    assert vectors.name in fail("kb", "info", kb, "--verify")
+    assert vectors.name in fail("info", kb, "--verify")
 
 
 def test_the_list_of_a_pipeline_comes_back_as_a_table(model, tmp_path):
-    assert "8 entities" in succeed("kb", "export", model, tmp_path / "out.csv", "--changed")
+    assert "8 entities" in run("export", model, tmp_path / "out.csv", "--changed")
     header, *lines = (tmp_path / "out.csv").read_text().splitlines()
     assert header.startswith("id,title,")
     assert len(lines) == 8
-    assert "E835" in fail("kb", "export", model, tmp_path / "out.xlsx")
+    assert "E835" in fail("export", model, tmp_path / "out.xlsx")
 
 
 def test_build_options_of_tables_and_wikidata(tmp_path):
     (tmp_path / "c.csv").write_text("Key,Name,Other\nc1,Acme,The Acme;ACME Inc.\n")
-    output = succeed(
-        *("kb", "build", tmp_path / "c.csv", tmp_path / "kb", "--format", "table"),
+    output = run(
+        *("build", tmp_path / "c.csv", tmp_path / "kb", "--format", "table"),
         *("--column", "id=Key", "--column", "title=Name", "--column", "aliases=Other"),
         *("--option", "separator=;", "--option", "where=Name=Acme", "--dtype", "float16"),
     )
     assert "1 entities, 3 names" in output
     assert "no column 'Nam'" in fail(
-        *("kb", "build", tmp_path / "c.csv", tmp_path / "kb", "--format", "table"),
+        *("build", tmp_path / "c.csv", tmp_path / "kb", "--format", "table"),
         *("--column", "id=Nam", "--replace"),
     )
     (tmp_path / "d.json").write_text('{"type": "property"}\n')
-    output = fail("kb", "build", tmp_path / "d.json", tmp_path / "d", "--format", "wikidata")
+    output = fail("build", tmp_path / "d.json", tmp_path / "d", "--format", "wikidata")
     assert "has no entity (1 a property, not an item)" in " ".join(output.split())
-    assert "no format 'zip'" in fail("kb", "build", "x", tmp_path / "zip", "--format", "zip")
+    assert "no format 'zip'" in fail("build", "x", tmp_path / "zip", "--format", "zip")
 
 
 @needs_index
@@ -173,4 +172,4 @@ def test_info_tells_of_a_stored_index(tmp_path, monkeypatch, rng):
         many.add(Entity(f"e{i}", f"name {i}") for i in range(300))
         many.encode_missing(Names(), lambda t: rng.standard_normal((len(t), 16)), "x")
         many.vectors.keep_index(faiss_index.FaissIndex("HNSW4", "")(many.rows, Cosine()).attached)
-    assert "HNSW4 over 300 vectors" in succeed("kb", "info", tmp_path / "many")
+    assert "HNSW4 over 300 vectors" in run("info", tmp_path / "many")

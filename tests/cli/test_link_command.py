@@ -210,18 +210,16 @@ def corpus_and_model(tmp_path):
 
 
 @pytest.mark.parametrize("command", ["link", "discover"])
-def test_coverage_is_estimated_from_given_mentions(corpus_and_model, tmp_path, command):
+def test_coverage_is_estimated_from_given_mentions_unless_a_setting_says_no(
+    corpus_and_model, tmp_path, command
+):
     corpus, model = corpus_and_model
-    printed = run(command, model, corpus, "--output", tmp_path / "out.jsonl")
+    arguments = (command, model, corpus, "--output", tmp_path / "out.jsonl")
+    printed = run(*arguments)
     assert "estimated from 44 mentions: NIL" in printed
-    assert "--components.arbo_linker.coverage null leaves it out" in printed
-
-
-@pytest.mark.parametrize("command", ["link", "discover"])
-def test_coverage_is_not_estimated_where_a_setting_says_so(corpus_and_model, tmp_path, command):
-    corpus, model = corpus_and_model
-    options = ["--output", tmp_path / "out.jsonl", "--components.arbo_linker.coverage", "null"]
-    assert "estimated from" not in run(command, model, corpus, *options)
+    option = "--components.arbo_linker.coverage"
+    assert f"{option} null leaves it out" in printed
+    assert "estimated from" not in run(*arguments, option, "null")
 
 
 def test_coverage_is_not_estimated_where_names_of_the_list_were_found(tmp_path, corpus_and_model):

@@ -20,12 +20,10 @@ from spacy_arbo_el.mentions.getters import EntSpans, place_of
 
 from ..cases import cases
 from ..commands import run
-from ..encoders import numpy_tower  # noqa: F401  registers the architecture
-from ..linker.conftest import build
+from ..linker.conftest import TOWER, build
 from ..linker.world import DEV, TRAIN, annotated, examples
 from ..show.test_markup import VECTORS, any_text
 
-TOWER = {"model": {"mention": {"@architectures": "test.HashedEncoder.v1"}}}
 SEEN = TRAIN[:3]
 
 

@@ -160,19 +160,22 @@ def test_diverged_training_is_an_error_and_is_not_saved(paths, tmp_path):
     assert all(np.isfinite(array).all() for array in weights(tmp_path / "model-last"))
 
 
+PATIENT = {"training.patience": 4, "training.max_epochs": 100, "training.eval_frequency": 2}
+
+
 @pytest.mark.slow
-def test_last_step_is_evaluated(paths, tmp_path):
-    settings = {"training.max_epochs": 1, "training.eval_frequency": 100}
-    assert steps_of(run(paths, tmp_path, callback=False, **settings)) == ["0", "2"]
+@pytest.mark.parametrize(
+    "settings, steps",
+    [
+        ({"training.max_epochs": 1, "training.eval_frequency": 100}, ["0", "2"]),
+        # Nothing is learned at this rate: the first score stays the best.
+        ({**PATIENT, "training.optimizer.learn_rate.initial_rate": 1e-12}, ["0", "2", "4"]),
+    ],
+    ids=["the last step", "early stopping"],
+)
+def test_steps_that_are_evaluated(paths, tmp_path, settings, steps):
+    assert steps_of(run(paths, tmp_path, callback=False, **settings)) == steps
     assert (tmp_path / "model-best").is_dir()
-
-
-@pytest.mark.slow
-def test_early_stopping(paths, tmp_path):
-    settings = {"training.patience": 4, "training.max_epochs": 100, "training.eval_frequency": 2}
-    # Nothing is learned at this rate: the first score stays the best.
-    settings["training.optimizer.learn_rate.initial_rate"] = 1e-12
-    assert steps_of(run(paths, tmp_path, callback=False, **settings)) == ["0", "2", "4"]
 
 
 MANY = [Entity(f"e{i}", f"thing number {i}") for i in range(60)]

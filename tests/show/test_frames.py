@@ -9,7 +9,6 @@ from spacy_arbo_el import candidates_to_dicts, links_to_dicts, render_evidence
 from spacy_arbo_el.corpora.links import doc_record
 from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans, same_tokens
 
-from ..base.test_display import LINK
 from ..expecting import no_warnings, warns
 from .test_pages import linked_doc
 
@@ -68,8 +67,9 @@ def test_candidates_of_docs_are_rows():
 
 
 def test_a_link_as_a_dict_has_names_for_everything():
-    data = LINK.to_dict()
+    data = linked_doc().ents[0]._.arbo.to_dict()
     assert json.loads(json.dumps(data)) == data
+    assert data.items() >= {"text": "Mercury", "label": "STAR", "start": 0, "end": 7}.items()
     assert data["candidates"][0] == {
         "kb_id": "D1",
         "score": 0.934,
