@@ -1,10 +1,23 @@
 """Random graphs with everything that makes graphs hard, and slow procedures to compare with."""
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
+from spacy_arbo_el.base import compiling
 from spacy_arbo_el.graph.edges import check_graph, incoming
 from spacy_arbo_el.graph.linking import arborescence_of
+
+
+def assert_interpreted_alike(call):
+    """Assert that the interpreter gives the arrays that the compiled code gives."""
+    with pytest.MonkeyPatch.context() as patch:
+        compiled = call()
+        patch.setattr(compiling.Compiled, "__call__", lambda f, *args: f.compiled.py_func(*args))
+        interpreted = call()
+    for array, other in zip(compiled, interpreted):
+        np.testing.assert_array_equal(array, other)
+        assert array.dtype == other.dtype
 
 
 @st.composite

@@ -6,12 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el import graph
-from spacy_arbo_el.base import compiling
 from spacy_arbo_el.graph.clusters import METHODS
 from spacy_arbo_el.graph.constrained import constrained
 
 from ..expecting import raises
-from .strategies import cluster_slowly, graphs
+from .strategies import assert_interpreted_alike, cluster_slowly, graphs
 
 methods = pytest.mark.parametrize("method", METHODS)
 alone = graphs(most_entities=0, most_mentions=12, most_edges=50)
@@ -28,12 +27,7 @@ def test_clusters_equal_those_of_a_slow_procedure(method, drawn, threshold):
 @methods
 @given(alone)
 def test_the_interpreter_gives_what_the_compiled_code_gives(method, drawn):
-    with pytest.MonkeyPatch.context() as patch:
-        compiled = graph.cluster(*drawn[1:5], drawn[5], method=method)
-        patch.setattr(compiling.Compiled, "__call__", lambda f, *args: f.compiled.py_func(*args))
-        interpreted = graph.cluster(*drawn[1:5], drawn[5], method=method)
-    np.testing.assert_array_equal(compiled, interpreted)
-    assert compiled.dtype == interpreted.dtype
+    assert_interpreted_alike(lambda: [graph.cluster(*drawn[1:6], method=method)])
 
 
 def test_errors_say_what_is_wrong():

@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el import graph
-from spacy_arbo_el.base import compiling
 from spacy_arbo_el.graph.linking import METHODS
 
 from ..cases import cases
 from ..expecting import raises
 from .strategies import (
     arborescence,
+    assert_interpreted_alike,
     delete_literally,
     graphs,
     naive_single_linkage,
@@ -26,13 +26,7 @@ methods = pytest.mark.parametrize("method", METHODS)
 @methods
 @given(graphs())
 def test_the_interpreter_gives_what_the_compiled_code_gives(method, drawn):
-    with pytest.MonkeyPatch.context() as patch:
-        compiled = graph.link(*drawn[:5], threshold=drawn[5], method=method)
-        patch.setattr(compiling.Compiled, "__call__", lambda f, *args: f.compiled.py_func(*args))
-        interpreted = graph.link(*drawn[:5], threshold=drawn[5], method=method)
-    for one, other in zip(compiled, interpreted):
-        np.testing.assert_array_equal(one, other)
-        assert one.dtype == other.dtype
+    assert_interpreted_alike(lambda: graph.link(*drawn[:5], threshold=drawn[5], method=method))
 
 
 @methods

@@ -226,6 +226,12 @@ def test_one_writer_at_a_time_and_readers_reload_its_changes(tmp_path):
     assert len(reader) == 3
 
 
+def add_by_another(path, id_):
+    """Add an entity by another program."""
+    with ArboKB.open(path) as writer:
+        writer.add(Entity(id_, id_.upper()))
+
+
 @pytest.mark.parametrize("change", ["away", "unreadable", "replaced"])
 def test_a_folder_that_was_away_or_replaced_is_followed(tmp_path, change):
     kb, elsewhere = tmp_path / "kb", tmp_path / "elsewhere"
@@ -241,8 +247,7 @@ def test_a_folder_that_was_away_or_replaced_is_followed(tmp_path, change):
             assert not reader.reload_if_changed()
         assert "a" in reader
         elsewhere.rename(moved)
-    with ArboKB.open(kb) as writer:
-        writer.add(Entity("b", "B"))
+    add_by_another(kb, "b")
     assert reader.reload_if_changed()
     assert list(reader) == [Entity("a", "Z" if change == "replaced" else "A"), Entity("b", "B")]
     sync(reader)
@@ -264,8 +269,7 @@ def test_an_edit_while_another_thread_looks_at_the_folder_is_kept(tmp_path, monk
         patched.setattr(folder, "state_of", while_editing)
         assert not reader.reload_if_changed()
     editing.join()
-    with ArboKB.open(tmp_path / "kb") as writer:
-        writer.add(Entity("b", "B"))
+    add_by_another(tmp_path / "kb", "b")
     assert not reader.reload_if_changed()
     assert "mine" in reader
 
@@ -364,15 +368,13 @@ def test_what_a_reader_saves_is_consistent(tmp_path, monkeypatch, copied):
     # A reader whose entities are edited does not reload any more; an edit that fails is none.
     with pytest.raises(KeyError):
         reader.remove("nothing")
-    with ArboKB.open(tmp_path / "kb") as writer:
-        writer.add(Entity("d", "D"))
+    add_by_another(tmp_path / "kb", "d")
     assert reader.reload_if_changed()
     assert "d" in reader
     with reader.transaction():
         reader.add(Entity("mine", "mine"))
         assert not reader.storage.is_unedited
-    with ArboKB.open(tmp_path / "kb") as writer:
-        writer.add(Entity("c", "C"))
+    add_by_another(tmp_path / "kb", "c")
     assert not reader.reload_if_changed()
     assert "c" not in reader
     assert "mine" in reader

@@ -29,7 +29,8 @@ PLAIN = {
 }
 
 
-# Vectors of words, which cost next to nothing.
+# Vectors of words, which cost next to nothing: those of the span alone, and with its context.
+TOWER = {"model": {"mention": {"@architectures": "test.HashedEncoder.v1"}}}
 HASHED = {"mention": {"@architectures": "test.HashedEncoder.v1", "context": 0.5}}
 # The encoder of n-grams, small.
 NGRAMS = {
@@ -49,10 +50,13 @@ NGRAMS_OF_FIELDS = {
 def build(entities=ENTITIES, train=TRAIN, key="", model=HASHED, factory="arbo_linker", **config):
     """A pipeline with an initialised linker. config: What differs from ``PLAIN``.
 
+    key: Of the span group with the mentions, if they are not entities.
     Its language is "xx", whose tokenizer is made four times as fast as that of "en".
     """
     nlp = spacy.blank("xx")
-    config = Config(PLAIN).merge(Config({"model": model, **config}))
+    group = {"getter": {"@misc": "spacy-arbo-el.GroupSpans.v1", "spans_key": key}}
+    base = Config(PLAIN).merge(Config({"mentions": group} if key else {}))
+    config = base.merge(Config({"model": model, **config}))
     linker = nlp.add_pipe(factory, name="arbo_linker", config=config)
     linker.initialize(
         lambda: examples(nlp, train, key) or examples(nlp, ["nothing here"]),

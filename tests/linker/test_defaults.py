@@ -74,9 +74,11 @@ NAMESAKES = cases("namesakes")
 
 def test_contexts_tell_namesakes_apart():
     first, linked, wrong = 0, 0, []
+    nlp = spacy.blank("en")
+    ruler = nlp.add_pipe("entity_ruler", config={"phrase_matcher_attr": "LOWER"})
+    linker = nlp.add_pipe("arbo_linker")
     for name, senses in groupby(NAMESAKES, key=lambda case: case[0]):
-        nlp = spacy.blank("en")
-        ruler = nlp.add_pipe("entity_ruler", config={"phrase_matcher_attr": "LOWER"})
+        ruler.clear()
         ruler.add_patterns([{"label": "X", "pattern": name}])
         entities, texts = [], []
         for _, title, description, contexts in senses:
@@ -84,7 +86,7 @@ def test_contexts_tell_namesakes_apart():
             about = {"title": title, "aliases": [name], "description": description}
             entities.append({"id": kb_id, **about})
             texts += [(text, kb_id) for text in contexts]
-        nlp.add_pipe("arbo_linker").set_kb(entities)
+        linker.set_kb(entities)
         for doc, gold in nlp.pipe(texts, as_tuples=True):
             (mention,) = doc.ents
             first += mention._.arbo.candidates[0].kb_id == gold

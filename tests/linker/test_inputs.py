@@ -118,8 +118,7 @@ def test_ties_are_always_decided_in_the_same_way():
 
 
 def test_spans_in_doc_spans_are_linked():
-    getter = {"@misc": "spacy-arbo-el.GroupSpans.v1", "spans_key": "sc"}
-    nlp = build(key="sc", mentions={"getter": getter})
+    nlp = build(key="sc")
     gold = annotated(nlp, TRAIN[1], key="sc")
     doc = without_links(gold, key="sc")
     doc.spans["sc"][0].id_ = "kept"
@@ -167,8 +166,7 @@ def test_analyze_pipes_finds_a_linker_before_what_finds_mentions(pipes, problems
 
 def test_a_missing_span_group_is_warned_of_once():
     warn_once.cache_clear()
-    getter = {"@misc": "spacy-arbo-el.GroupSpans.v1", "spans_key": "genes"}
-    nlp = build(key="genes", mentions={"getter": getter})
+    nlp = build(key="genes")
     with warns("no group doc.spans.'genes'.*spans_key") as caught:
         docs = list(nlp.pipe(["Boats travel up the Amazon.", "Nothing.", ""]))
     assert len(caught) == 1
@@ -246,13 +244,3 @@ def test_an_entity_in_the_place_of_its_id_is_one_clear_error(nlp, linker):
             call(span, linker.kb["cat"])
     with raises("E048.*'cat' was given itself"):
         linker.kb.remove(linker.kb["cat"])
-
-
-def test_a_link_as_a_dict_has_its_mention_and_all_titles(nlp):
-    doc = nlp(unlinked_doc(nlp, TRAIN[0]))
-    (span, *_) = doc.ents
-    link = span._.arbo.to_dict()
-    place = {"start": span.start_char, "end": span.end_char}
-    assert link.items() >= {"text": span.text, "label": span.label_, **place}.items()
-    assert len(link["candidates"]) > 5
-    assert all(candidate["title"] for candidate in link["candidates"])

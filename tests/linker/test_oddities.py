@@ -11,13 +11,11 @@ from spacy.util import registry
 from spacy_arbo_el import ArboError, Entity, find_linker
 
 from ..cases import cases
-from ..encoders import numpy_tower  # noqa: F401  registers the architecture
 from ..expecting import raises
-from .conftest import build
+from .conftest import TOWER, build
 from .world import DEV, ENTITIES, TRAIN, annotated, unlinked_doc
 
 NAN, INF = math.nan, math.inf
-TOWER = {"model": {"mention": {"@architectures": "test.HashedEncoder.v1"}}}
 # What no setting of a type can be: types are those of the parameters of registered parts.
 WRONG = {int: [2.5, NAN, True, "3"], float: [NAN, True, "0.5"]}
 OUT_OF_RANGE = {(part, name): values for part, name, values in cases("settings_out_of_range")}

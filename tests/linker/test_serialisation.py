@@ -12,12 +12,9 @@ from spacy_arbo_el import Entity, find_linker, links_to_dicts
 from spacy_arbo_el.base.log import warn_once
 
 from ..devices import needs_index
-from ..encoders import numpy_tower  # noqa: F401  registers the architecture
 from ..expecting import raises, warns
-from .conftest import build, build_tiny
+from .conftest import TOWER, build, build_tiny
 from .world import ENTITIES, TRAIN, annotated, links_of, unlinked_doc, unlinked_docs, without_links
-
-TOWER = {"model": {"mention": {"@architectures": "test.HashedEncoder.v1"}}}
 
 
 def test_nothing_is_unpickled(shared_nlp, tmp_path, monkeypatch):
@@ -43,8 +40,8 @@ def test_loads_without_the_original_folder(tiny_bert, tmp_path):
 def test_docs_keep_their_links(shared_nlp):
     doc = shared_nlp(unlinked_doc(shared_nlp, TRAIN[0]))
     link = doc.ents[0]._.arbo
-    assert link.candidates
-    assert link.evidence
+    assert len(link.candidates) > 5
+    assert all(candidate.title for candidate in link.candidates)
     assert link.score > 0
     assert [step.kind for step in link.evidence] == ["entity", "exemplar", "mention"]
     again = Doc(shared_nlp.vocab).from_bytes(doc.to_bytes())
@@ -82,15 +79,10 @@ def test_overwrite():
 
 @pytest.mark.parametrize("key", ["", "sc"])
 def test_a_second_linker_links_what_the_first_left_nil(key):
-    getter = {"mentions": {"getter": {"@misc": "spacy-arbo-el.GroupSpans.v1"}}} if key else {}
     text = "In [Port Veil|] and [Mercury|] and [nowhere|]."
-    nlp = build(
-        [Entity("P1", "Port Veil")], [], key, threshold=0.9, overwrite="nil", **TOWER, **getter
-    )
-    places = find_linker(nlp)
-    nlp = build(
-        train=[], key=key, threshold=0.9, overwrite="nil", extension="two", **TOWER, **getter
-    )
+    settings = {"key": key, "threshold": 0.9, "overwrite": "nil", **TOWER}
+    places = find_linker(build([Entity("P1", "Port Veil")], [], **settings))
+    nlp = build(train=[], extension="two", **settings)
     linker = find_linker(nlp)
     for order in ((places, linker), (linker, places), (places, linker, places)):
         doc = annotated(nlp, text, key)

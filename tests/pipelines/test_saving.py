@@ -30,6 +30,7 @@ from ..threads import forked
 from .saved import NAME, change, contents
 
 CURVES = {"entity": [3.0, -1.0]}
+CHANGED = {"overwrite": True, "use_gold_ents": True, "extension": "arbo", "calibration": None}
 
 
 @pytest.fixture
@@ -70,13 +71,11 @@ def test_settings_changed_at_run_time_show_in_the_config_and_are_saved(own_tiny,
             ("threshold", value, lambda linker: linker.threshold)
             for value in (0.999, 0.3, 0.0, 0.5)
         ),
-        ("overwrite", True, lambda linker: linker.cfg["overwrite"]),
-        ("use_gold_ents", True, lambda linker: linker.cfg["use_gold_ents"]),
-        ("extension", "arbo", lambda linker: linker.cfg["extension"]),
-        ("calibration", None, lambda linker: linker.cfg["calibration"]),
-        ("model.mention.predict_tokens", 640, lambda linker: tower(linker)["predict_tokens"]),
-        ("model.mention.train_tokens", 640, lambda linker: tower(linker)["train_tokens"]),
-        ("model.mention.kept_tokens", 640, lambda linker: tower(linker)["kept_tokens"]),
+        *((key, value, lambda linker, key=key: linker.cfg[key]) for key, value in CHANGED.items()),
+        *(
+            (f"model.mention.{name}", 640, lambda linker, name=name: tower(linker)[name])
+            for name in ("predict_tokens", "train_tokens", "kept_tokens")
+        ),
         ("model.mention.window", 32, lambda linker: tower(linker)["reader"].size),
     ],
 )

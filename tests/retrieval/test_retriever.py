@@ -11,9 +11,9 @@ from spacy_arbo_el.retrieval import retriever as module
 from spacy_arbo_el.retrieval.index.exact import FlatIndex
 from spacy_arbo_el.retrieval.neighbours import AllowedEntities
 from spacy_arbo_el.retrieval.retriever import EntitySearch, Retriever
-from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
+from spacy_arbo_el.retrieval.similarity import NegativeSquaredEuclidean
 
-SIMILARITIES = [Dot(), Cosine(), NegativeSquaredEuclidean()]
+from .index.test_exact import SIMILARITIES
 
 
 def batch_of(vectors):

@@ -11,14 +11,13 @@ from spacy_arbo_el.retrieval.index import approximate, faiss_index
 from spacy_arbo_el.retrieval.index.approximate import ApproximateIndex
 from spacy_arbo_el.retrieval.index.exact import Flat, FlatIndex
 from spacy_arbo_el.retrieval.index.faiss_index import FaissIndex
-from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
+from spacy_arbo_el.retrieval.similarity import Cosine, Dot
 
 from ...cases import cases
 from ...devices import needs_index
 from ...expecting import raises
-from .test_exact import with_rows
+from .test_exact import SIMILARITIES, with_rows
 
-SIMILARITIES = [Dot(), Cosine(), NegativeSquaredEuclidean()]
 WIDTH = 16
 pytestmark = needs_index
 LISTS = FaissIndex("IVF4,Flat", "nprobe=4", rescore=100)
