@@ -159,22 +159,25 @@ def test_training_goes_through_rounds_and_learns_scalars_of_both_losses(nlp):
     assert logistic[1] != begin[1][1]
 
 
-def test_rounds_continue_when_an_entity_is_added(nlp, linker):
-    for _ in range(3):
+def train(nlp, steps=1):
+    for _ in range(steps):
         nlp.update(examples(nlp, TRAIN), sgd=Adam(0.001))
+
+
+def test_rounds_continue_when_an_entity_is_added(nlp, linker):
+    train(nlp, 3)
     (number, before), texts = kept_by(linker), linker.trainer._data.texts.texts
     assert number == 1
     assert before.size
     linker.kb.add([Entity("new", "Aardvark", "an animal")])
-    nlp.update(examples(nlp, TRAIN), sgd=Adam(0.001))
+    train(nlp)
     (_, after), new_texts = kept_by(linker), linker.trainer._data.texts.texts
     assert len(new_texts) > len(texts)
     assert [new_texts[i] for i in after[1]] == [texts[i] for i in before[1]]
 
 
 def test_state_of_training_has_the_rounds(nlp, linker):
-    for _ in range(5):
-        nlp.update(examples(nlp, TRAIN), sgd=Adam(0.001))
+    train(nlp, 5)
     state = linker.trainer.state()
     linker.trainer._data = None
     linker.trainer.restore(state)
@@ -182,5 +185,5 @@ def test_state_of_training_has_the_rounds(nlp, linker):
     assert cache.refreshes == 2
     assert not cache.kept
     # Pairs are mined again when they are needed.
-    nlp.update(examples(nlp, TRAIN), sgd=Adam(0.001))
+    train(nlp)
     assert linker.trainer._data.cache.kept[KEPT].refresh >= 2

@@ -11,7 +11,8 @@ from spacy_arbo_el.corpora.docbin import write_docbin
 
 from ... import commands
 from ...linker.conftest import build
-from ...linker.world import DEV, ENTITIES, docs_of, unlinked_doc
+from ...linker.world import DEV, ENTITIES, docs_of
+from .serve.world import documents
 
 
 def kb_of(*ids):
@@ -57,10 +58,7 @@ def night(tmp_path_factory):
     save_pipeline(nlp, place / "new")
     linker.kb.to_disk(place / "kb_new")
     texts = [*DEV, "We saw a [zorblat|x] here.", "Some [quicksilver|metal] ran."]
-    docs = [unlinked_doc(nlp, text) for text in texts]
-    for number, doc in enumerate(docs):
-        doc.user_data["doc_id"] = f"doc{number}"
-    write_docbin(docs, place / "docs.spacy")
+    write_docbin(documents(nlp, texts), place / "docs.spacy")
     return place
 
 

@@ -40,7 +40,7 @@ def in_one_graph(model, corpus):
 
 def test_one_graph_in_shards_has_the_links_and_ids_of_one_process(make_job, in_one_graph):
     rows, new_entities = in_one_graph
-    job = make_job(one_graph=True, overrides=above(THRESHOLD))
+    job = make_job(one_graph=True)
     found = discover_in_shards(job)
     assert [one.to_dict() for one in found] == [one.to_dict() for one in new_entities]
     # Their mentions too, with what the encoder reads of them.
@@ -77,7 +77,7 @@ def test_coverage_is_estimated_from_the_mentions_of_all_shards(tmp_path):
 
 
 def test_one_graph_goes_on_in_each_of_its_steps(make_job, in_one_graph, monkeypatch):
-    job = make_job(one_graph=True, overrides=above(THRESHOLD))
+    job = make_job(one_graph=True)
     done = []
 
     def stop_before(name, count):
@@ -123,7 +123,7 @@ def test_errors_of_the_first_pass_are_kept(make_job, records, tmp_path):
 def test_neighbours_in_cells_are_those_of_one_process(make_job, model, corpus, monkeypatch):
     monkeypatch.setattr(mention_search, "MAX_EXACT", 20)
     expected = linked(load_pipeline(model, config=above(THRESHOLD)), corpus)
-    job = make_job(one_graph=True, overrides=above(THRESHOLD))
+    job = make_job(one_graph=True)
     list(link_in_shards(job))
     assert rows_in(job.folder) == expected
 

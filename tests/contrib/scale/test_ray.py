@@ -23,7 +23,6 @@ from ...expecting import raises  # noqa: E402
 from .conftest import (  # noqa: E402
     N_DOCUMENTS,
     THRESHOLD,
-    above,
     rows_in,
 )
 
@@ -85,13 +84,13 @@ def test_a_worker_with_another_pipeline_is_an_error_with_a_message(make_job):
 def test_one_graph_by_two_workers_has_the_links_and_ids_of_one_process(
     make_job, model, corpus, tmp_path
 ):
-    job = make_job(one_graph=True, overrides=above(THRESHOLD))
+    job = make_job(one_graph=True)
     list(link_in_shards(job))
     arguments = ["scale", "link", model, corpus, "--output", tmp_path / "ray", "--format", "jsonl"]
     arguments += ["--one-graph", "--shard", 3, "--ray", "local", "--workers", 2]
     arguments += ["--components.arbo_linker.threshold", THRESHOLD]
     assert f"{N_DOCUMENTS} documents" in run(*arguments)
-    parallel = make_job("ray", one_graph=True, overrides=above(THRESHOLD))
+    parallel = make_job("ray", one_graph=True)
     rows = rows_in(job.folder)
     assert rows_in(parallel.folder) == rows
     assert any(row["new_entity"] for row in rows)

@@ -195,7 +195,7 @@ def test_what_is_not_installed_is_named(model, corpus, tmp_path, monkeypatch, mo
 def test_discover_with_ray_goes_on_from_the_mentions_of_a_run(make_job, model, corpus, tmp_path):
     pytest.importorskip("ray", reason="the extra ray is not installed")
     # All workers and the reducer are done, so that no cluster is needed any more.
-    job = make_job("new.run", one_graph=True, overrides=above(THRESHOLD))
+    job = make_job("new.run", one_graph=True)
     expected = [one.to_dict() for one in discover_in_shards(job)]
     options = ["--output", tmp_path / "new.jsonl", "--shard", 3, "--ray", "local"]
     options += ["--components.arbo_linker.threshold", THRESHOLD]

@@ -94,6 +94,10 @@ class Shown:
         """Their ids by name."""
         return {row.name: row.id for row in self.rows.values()}
 
+    def keys_of(self, id_):
+        """The mentions of a new entity, as forms name them."""
+        return ["{}:{}:{}".format(*member.key) for member in self.review.new[id_].members]
+
     @property
     def standing(self):
         return self.review.standing
