@@ -121,12 +121,12 @@ def checked(
         first = unread.most_common(1)[0][0]
         Warnings.W109.warn(path=path, fields=fields, first=first)
     if in_pieces:
-        about = {
-            "path": path,
-            "count": sum(in_pieces.values()),
-            "doc": next(iter(in_pieces)),
-        }
-        Warnings.W107.warn(**about, docs=len(in_pieces))
+        Warnings.W107.warn(
+            path=path,
+            count=sum(in_pieces.values()),
+            doc=next(iter(in_pieces)),
+            docs=len(in_pieces),
+        )
     for reading, count in counted.items() if not is_known else ():
         Warnings.W104.warn(path=path, count=count, reading=reading)
     if count := doubtful[CHARACTERS]:
@@ -135,8 +135,14 @@ def checked(
         message = (
             Warnings.W105 if not is_known and fewer <= count / 2 else Warnings.W103
         )
-        said = {"path": path, "count": count, "all": total, "example": example}
-        message.warn(**said, reading=best, fewer=fewer)
+        message.warn(
+            path=path,
+            count=count,
+            all=total,
+            example=example,
+            reading=best,
+            fewer=fewer,
+        )
 
 
 def read_source(source: Source, by_line: bool = False) -> Iterator[AnnotatedText]:
@@ -199,8 +205,7 @@ def docs_in(source: Source, nlp: Language) -> Iterator[Doc]:
                 empty.append(text.id)
         warn_of_overlaps(source.path, counts)
         if empty:
-            about = {"path": source.path, "count": len(empty), "doc": empty[0]}
-            Warnings.W110.warn(**about)
+            Warnings.W110.warn(path=source.path, count=len(empty), doc=empty[0])
     except (ValueError, OSError) as error:
         source.on_error(
             error if isinstance(error, ValueError) else ValueError(str(error))

@@ -1,7 +1,7 @@
 """The folder of a knowledge base: its files, the right to write, and the database in use.
 
 ``entities.sqlite`` holds the entities, each with a checksum. All else follows from them:
-the vectors by encoder (``vector_files.py``), which texts the entities have (``texts.py``), and
+the vectors by encoder (``vector_cache.py``), which texts the entities have (``texts.py``), and
 search indexes (``attached_index.py``).
 """
 
@@ -34,7 +34,7 @@ from ..storage.folders import restore as restore_folder
 from ..storage.locks import SharedLock
 from .database import DATABASE, DTYPES, FORMAT, VERSION, Database, check_database
 from .store import EntityStore
-from .vector_files import carry_over
+from .vector_cache import carry_over
 
 # The files of spaCy's ``InMemoryLookupKB``.
 SPACY_FILES = ("contents", "strings.json")

@@ -24,7 +24,7 @@ from .folder import LOCK, replacing_kb
 from .importers import ImportReport, entities_of
 from .importers.common import records_by_id
 from .knowledge_base import ArboKB
-from .vector_files import carry_over
+from .vector_cache import carry_over
 
 
 def import_into(

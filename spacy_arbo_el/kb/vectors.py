@@ -1,37 +1,27 @@
-"""Vectors of the entities of a knowledge base: rows of them, and those in use.
+"""The vectors of the entities of a knowledge base that are in use.
 
-They are of one encoder at a time, and found by their texts, see ``vector_files.py``.
+They are of one encoder at a time, and found by their texts, see ``vector_cache.py``.
 """
 
-import mmap
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from ..base.arrays import int_array
 from ..base.errors import Errors
-from ..base.log import log
 from ..encoders.protocol import Text
 from ..storage.files import write_file
-from ..storage.locks import ForkableLock
 from .attached_index import AttachedIndex
 from .folder import Storage
 from .texts import DistinctTexts, TextRows, file_of, texts_of
-from .vector_files import (
-    CACHE,
-    STEP,
-    VectorCache,
-    VectorFolder,
-    VectorKind,
-    by_use,
-    user_cache,
-)
+from .vector_cache import VectorCache
+from .vector_caches import MOST_KEPT, VectorCaches, say_where
+from .vector_files import VectorFolder, VectorKind, by_use
+from .vector_rows import VectorRows
 from .verbalizations import Verbalization, verbalization_identity
 
 Encode = Callable[[list[Text]], np.ndarray]
@@ -39,177 +29,10 @@ Encode = Callable[[list[Text]], np.ndarray]
 NAMES = "names"
 # Begins the name of vectors by several states of an encoder.
 MIXED = "mixed "
-# The number of rows prepared at a time where all are.
-BLOCK = 4096
-# So few texts are encoded anew where there is no folder to keep their vectors in.
-FEW = 1000
-# Vectors in use of each kind.
-MOST_KEPT = 4
 # How often texts are encoded into a folder whose files other programs replace meanwhile.
 PASSES = 5
 # A file of so many times as many texts as there are edits is not written again for these.
 FEW_EDITS = 10_000
-
-
-class VectorRows:
-    """Vectors of entities' texts. They may lie in a mapped file, in another order.
-
-    vectors: (v, width) of ``dtype``; none by default.
-    owners: (n,) int64, the position of the entity that each row is of; -1 for a row that is not
-        searched.
-    dtype: The type in which they are stored, "float32" or "float16".
-    places: (n,) int64, where the vector of each row is, -1 for none; None for the same order.
-    """
-
-    def __init__(
-        self,
-        vectors: np.ndarray | None = None,
-        owners: np.ndarray | None = None,
-        dtype: str = "float32",
-        places: np.ndarray | None = None,
-    ):
-        self.dtype = dtype
-        self.owners = int_array([]) if owners is None else owners
-        base = np.zeros((0, 0), dtype=dtype) if vectors is None else vectors
-        self._vectors = base.astype(dtype, copy=False)
-        self.places = places
-
-    def __len__(self) -> int:
-        return len(self.owners)
-
-    @property
-    def width(self) -> int:
-        """The length of a vector; 0 if there are none."""
-        return self._vectors.shape[1]
-
-    def stored(self, rows: np.ndarray) -> np.ndarray:
-        """Stored vectors of rows (k,), in their type. (k, width)."""
-        if self.places is None:
-            return self._vectors[rows]
-        places = self.places[rows]
-        if not len(self._vectors):
-            return np.zeros((len(rows), self.width), dtype=self.dtype)
-        vectors = self._vectors[np.maximum(places, 0)]
-        vectors[places < 0] = 0
-        return vectors
-
-    def take(self, rows: np.ndarray) -> np.ndarray:
-        """The vectors of rows (k,), (k, width) float32."""
-        vectors = self.stored(rows)
-        # Torch converts several times as fast.
-        if vectors.dtype == np.float32:
-            return vectors.astype(np.float32, copy=False)
-        return torch.from_numpy(vectors).float().numpy()
-
-    def array(
-        self, prepare: Callable[[np.ndarray], np.ndarray] = np.asarray
-    ) -> np.ndarray:
-        """All rows, (n, width) float32, some at a time through ``prepare``."""
-        vectors = np.empty((len(self), self.width), dtype=np.float32)
-        for start in range(0, len(self), BLOCK):
-            rows = np.arange(start, min(start + BLOCK, len(self)))
-            vectors[rows] = prepare(self.take(rows))
-        self._release()
-        return vectors
-
-    def _release(self) -> None:
-        """Release the pages of a mapped file. They are read again when they are needed."""
-        base: Any = self._vectors
-        while base is not None and not isinstance(base, mmap.mmap):
-            base = getattr(base, "base", None)
-        if base is not None and hasattr(mmap, "MADV_DONTNEED"):
-            base.madvise(mmap.MADV_DONTNEED)
-
-
-class VectorCaches:
-    """Vectors in use by kind: in the folder, in the user's cache, or in memory.
-
-    storage: The entities, and their folder.
-    count: How many texts they have. Without a folder, vectors of few are kept in memory.
-    """
-
-    def __init__(self, storage: Storage):
-        self.storage = storage
-        self.count = 0
-        self._caches: dict[tuple[VectorKind, bool], VectorCache] = {}
-        self._user_caches: dict[VectorKind, VectorCache] = {}
-        self._making = ForkableLock()
-
-    def clear(self) -> None:
-        """Forget all vectors."""
-        self._caches.clear()
-        self._user_caches.clear()
-
-    def keep(self, cache: VectorCache) -> VectorCache:
-        """Use vectors from now on for their kind."""
-        self._caches[cache.about, True] = cache
-        return cache
-
-    def of(self, kind: str, encoder: str, *, persist: bool = True) -> VectorCache:
-        """The vectors of some kind of texts, to look them up and to add some.
-
-        kind: What the texts are, such as "descriptions": lowercase letters.
-        persist: Whether others may use the vectors. Those of an encoder in training are not.
-        """
-        vector_kind = VectorKind(encoder, kind, self.storage.dtype)
-        with self._making:
-            # An encoder in training has the vectors of another where its weights are the same.
-            persist = persist or (vector_kind, True) in self._caches
-            cache = self._caches.get((vector_kind, persist))
-            if cache is None:
-                folder = self._place(vector_kind) if persist else None
-                same = [
-                    k for k in self._caches if k[0].kind == kind and k[1] == persist
-                ]
-                for old in same[: len(same) + 1 - (MOST_KEPT if persist else 1)]:
-                    del self._caches[old]
-                cache = self._caches[vector_kind, persist] = VectorCache(
-                    vector_kind, folder
-                )
-                cache.used()
-        return cache
-
-    def _place(self, vector_kind: VectorKind) -> VectorFolder | None:
-        place = self.storage.folder
-        folder = None if place is None else VectorFolder(place)
-        if folder is not None and (folder.is_writable or folder.has(vector_kind)):
-            return folder
-        if self.count > FEW:
-            return user_cache()
-        return None
-
-    def to_fill(self, cache: VectorCache, keys: np.ndarray) -> VectorCache:
-        """Vectors of the same kind that texts can be added to, with those of the user's cache.
-
-        keys: (n,) int64, those of all texts.
-        """
-        missing = cache.missing(keys)
-        shared = self._shared(cache) if len(missing) else None
-        if shared is not None and cache.folder is not None:
-            if cache.folder.is_writable:
-                cache.take_over(shared, missing)
-            elif len(missing) > FEW:
-                shared.take_over(cache, keys)
-                cache = self.keep(shared)
-        cache.used()
-        return cache
-
-    def _shared(self, cache: VectorCache) -> VectorCache | None:
-        """Vectors of the same kind in the user's cache; None where that is their place."""
-        place = user_cache()
-        if cache.folder is None or place is None or cache.folder.path == place.path:
-            return None
-        if cache.about not in self._user_caches:
-            self._user_caches[cache.about] = VectorCache(cache.about, place)
-        return self._user_caches[cache.about]
-
-
-@lru_cache(maxsize=8)
-def say_where(folder: VectorFolder) -> None:
-    """Log once where vectors are stored."""
-    message = "Vectors are kept in %s, at most %d MB. The environment variable %s moves it, or "
-    message += "switches it off where it is empty"
-    log.info(message, folder.path, folder.most_bytes >> 20, CACHE)
 
 
 class EntityVectors:
@@ -267,9 +90,7 @@ class EntityVectors:
     def fingerprint(self) -> str:
         """Fingerprint of the vectors' encoder; "" if none."""
         self._look()
-        if self._cache is None:
-            return ""
-        return self._cache.about.encoder
+        return "" if self._cache is None else self._cache.about.encoder
 
     @property
     def in_sync(self) -> bool:
@@ -511,11 +332,8 @@ class EntityVectors:
             return
         lock = path / f"{cache.about.name}.lock"
         is_new = not lock.exists()
-        target = VectorCache(cache.about, VectorFolder(path))
         keys = np.unique(texts.keys[texts.live])
-        for start in range(0, len(keys), STEP):
-            readable, vectors = cache.get(keys[start : start + STEP])
-            target.put(keys[start : start + STEP][readable], vectors)
+        VectorCache(cache.about, VectorFolder(path)).take_over(cache, keys)
         if is_new:
             lock.unlink(missing_ok=True)
         if texts.identity:

@@ -10,7 +10,8 @@ from .database import CHECKED, DATABASE, Database, damages_of
 from .folder import find, foreign_names, open_source
 from .store import EntityStore
 from .texts import TextRows, file_of
-from .vector_files import HEADER, VectorCache, VectorFolder, read_header
+from .vector_cache import VectorCache
+from .vector_files import HEADER, VectorFolder, read_header
 
 
 def verify(path: Path) -> list[str]:

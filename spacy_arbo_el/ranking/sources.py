@@ -8,7 +8,7 @@ import numpy as np
 
 from ..encoders.dual import DualEncoder
 from ..kb.knowledge_base import ArboKB
-from ..kb.vector_files import VectorCache
+from ..kb.vector_cache import VectorCache
 from ..mentions.normalization.text import Normalizer
 from ..mentions.record import MentionBatch
 from ..retrieval.exemplars import ExemplarStore

@@ -16,7 +16,7 @@ from ..encoders.dual import DualEncoder
 from ..kb.knowledge_base import ArboKB
 from ..kb.loaders import load_kb
 from ..kb.respelling import respelled
-from ..kb.vector_files import VectorCache
+from ..kb.vector_cache import VectorCache
 from ..mentions.normalization.text import Normalizer
 from ..mentions.record import MentionBatch
 from ..names.spellings import folded

@@ -15,7 +15,7 @@ from spacy_arbo_el.contrib.formats.skos import SkosReader
 from spacy_arbo_el.kb.importers import TableReader, entities_of
 from spacy_arbo_el.kb.importers.common import entities_from
 from spacy_arbo_el.kb.loaders import build, import_into, load_kb
-from spacy_arbo_el.kb.vector_files import VectorCache
+from spacy_arbo_el.kb.vector_cache import VectorCache
 from spacy_arbo_el.kb.verification import verify
 
 from ..cases import cases

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
 from spacy_arbo_el import ArboKB, Entity
-from spacy_arbo_el.kb import vector_files, vectors
-from spacy_arbo_el.kb.vector_files import VectorCache, VectorFolder, VectorKind
+from spacy_arbo_el.kb import vector_caches, vector_files
+from spacy_arbo_el.kb.vector_cache import VectorCache
+from spacy_arbo_el.kb.vector_files import VectorFolder, VectorKind
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.kb.verification import verify
 
@@ -164,7 +165,7 @@ def _refuse(*_):
     raise PermissionError("read-only")
 
 
-MANY = [{"id": f"e{i}", "title": f"name {i}"} for i in range(vectors.FEW + 1)]
+MANY = [{"id": f"e{i}", "title": f"name {i}"} for i in range(vector_caches.FEW + 1)]
 
 
 @pytest.fixture

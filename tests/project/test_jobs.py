@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from spacy_arbo_el.encoders.dual import DualEncoder
-from spacy_arbo_el.kb import vectors
+from spacy_arbo_el.kb import vector_caches
 
 from ..commands import output, run_script
 
@@ -95,7 +95,7 @@ def test_texts_of_a_list_are_encoded_by_the_first_command_alone(monkeypatch):
         return predict(encoder, tower, inputs)
 
     monkeypatch.setattr(DualEncoder, "_predict", counting)
-    monkeypatch.setattr(vectors, "FEW", 1)
+    monkeypatch.setattr(vector_caches, "FEW", 1)
     monkeypatch.setenv("ARBO_CACHE", "cache")
     first, *further = COMMANDS.splitlines()
     output(*first.split())

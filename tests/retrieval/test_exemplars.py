@@ -48,8 +48,7 @@ def store():
 def test_only_new_mentions_are_encoded(store):
     counts = []
     store.extend([record_of(4, "b"), record_of(5, "b")], inputs_of([4, 5]))
-    missing = store.sync(lambda inputs: counts.append(len(inputs)) or encode(inputs), "encoder")
-    assert missing == 2
+    assert store.sync(lambda new: counts.append(len(new)) or encode(new), "encoder") == 2
     assert counts == [2]
     assert store.vectors.tolist() == vectors_of(range(6))
     assert store.sync(encode, "encoder") == 0
