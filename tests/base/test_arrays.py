@@ -7,10 +7,12 @@ from hypothesis import strategies as st
 from spacy_arbo_el import TopK
 from spacy_arbo_el.base.arrays import (
     AppendOnly,
+    concat_tables,
     first_of_each,
     numbered,
     offsets_of,
     ragged_ranges,
+    resized_table,
     take_or,
 )
 
@@ -154,3 +156,16 @@ def test_each_version_of_an_append_only_array_keeps_its_rows(appends, dtype):
         assert len(version.rows) == version.length
         assert version.length == len(rows)
         assert not len(rows) or np.array_equal(version.rows, rows)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=4),
+    st.integers(0, 4),
+)
+def test_tables_are_padded_or_cut(shapes, width):
+    tables = [np.full(shape, i + 1) for i, shape in enumerate(shapes)]
+    widest = max(table.shape[1] for table in tables)
+    rows = [row + [0] * (widest - len(row)) for table in tables for row in table.tolist()]
+    assert concat_tables(tables, 0).tolist() == rows
+    resized = [row[:width] + [0] * (width - len(row)) for row in tables[0].tolist()]
+    assert resized_table(tables[0], width, 0).tolist() == resized

@@ -16,7 +16,7 @@ from spacy_arbo_el.base.calibration import (
     probability,
     with_presence,
 )
-from spacy_arbo_el.linking.coverage import PRIOR_MENTIONS, estimate_share
+from spacy_arbo_el.linking.coverage import PRIOR_MENTIONS, estimate_share, shift_between
 
 numbers = st.floats(-50, 50)
 
@@ -36,6 +36,13 @@ def test_they_are_a_share_of_the_probability_that_any_is_right(scores, valid, an
         order = np.argsort(row, kind="stable")
         finite = own[order][np.isfinite(own[order])]
         assert (np.diff(finite) >= 0).all(), "the order is that of the scores"
+
+
+@pytest.mark.parametrize("count", [1, 2, 8])
+def test_candidates_that_cannot_be_told_apart_share_it(count):
+    shares = log_softmax(np.ones((1, count)), np.ones((1, count), bool))
+    logits = log_odds_of(shares, np.array([2.0]))
+    assert probability(logits) == pytest.approx(probability(np.array(2.0)) / count, abs=1e-5)
 
 
 def test_the_temperature_of_scores_is_found(rng):
@@ -121,6 +128,12 @@ def test_no_evidence_brings_the_share_to_its_ends(count, value):
     assert found.share > 0.0
     assert found.share < 1.0
     assert np.isfinite(found.standard_error)
+
+
+@given(st.floats(0.01, 0.99), st.floats(0.01, 0.99), st.floats(0.01, 0.99))
+def test_shifts_add_up(one, other, third):
+    there = shift_between(one, other) + shift_between(other, third)
+    assert there == pytest.approx(shift_between(one, third), abs=1e-9)
 
 
 @given(st.lists(st.floats(-30, 30), min_size=1, max_size=6), st.floats(-30, 10), st.floats(-30, 10))

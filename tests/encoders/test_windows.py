@@ -160,7 +160,12 @@ def test_a_long_text_with_many_mentions_is_tokenized_once(tokenizer):
     offsets = np.stack([starts, ends], axis=1)
     windows = mention_windows(word_pieces, 32, [text], np.zeros(len(starts), np.int64), offsets)
     assert calls == [1]
+    begin, finish = tokenizer.convert_tokens_to_ids([START, END])
+    assert (windows.lengths <= 32).all()
     assert (windows.lengths[1:] == 32).all()
+    for ids, start, end in zip(passages_of(windows), starts, ends):
+        inside = ids[ids.index(begin) + 1 : ids.index(finish)]
+        assert tokenizer.decode(inside) == text[start:end]
 
 
 def test_markers_in_a_text_are_text(tokenizer):

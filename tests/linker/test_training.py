@@ -126,6 +126,16 @@ def test_separate_towers_train(tiny_bert):
     assert any((a != b).any() for a, b in zip(before, after))
 
 
+def test_update_stores_mentions_that_initialize_has_not_seen():
+    nlp = build(train=TRAIN[:4])
+    linker = find_linker(nlp)
+    stored = len(linker.exemplars)
+    linker.update(examples(nlp, TRAIN[8:]), sgd=nlp.create_optimizer())
+    assert len(linker.exemplars) == stored + 4
+    doc = nlp(annotated(nlp, TRAIN[9]))
+    assert doc.ents[0].kb_id_ == "metal"
+
+
 def test_training_continues_after_loading(tmp_path, nlp):
     train_a_little(nlp, steps=2)
     nlp.to_disk(tmp_path / "model")

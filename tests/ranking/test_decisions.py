@@ -12,7 +12,7 @@ from spacy_arbo_el.graph.linking import METHODS
 from spacy_arbo_el.ranking.decisions import Clustering, Independent
 from spacy_arbo_el.ranking.ranking import BestEvidence
 
-from .examples import decide, neighbours_of, top_k
+from .examples import decide, neighbours_of, nothing, top_k
 
 CURVES = Calibration(entity=(4.0, -1.0), exemplar=(5.0, -2.0), mention=(4.0, -1.5))
 
@@ -120,6 +120,12 @@ def test_independent_links_to_the_best_text_or_exemplar_at_the_threshold():
     by_text = decide(Independent(), neighbours_of(neighbours.entities), calibration, -np.inf)
     assert by_text.entities.tolist() == [2, 2, -1]
     assert [step.kind for step in by_text.paths[0]] == ["entity", "mention"]
+
+
+def test_independent_without_any_candidates_links_nothing():
+    decisions = decide(Independent(), neighbours_of(nothing(2)), Calibration(), -np.inf)
+    assert decisions.entities.tolist() == [-1, -1]
+    assert list(decisions.paths) == [[], []]
 
 
 # Curves under which a text and an exemplar may have equal log-odds.

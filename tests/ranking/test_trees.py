@@ -67,6 +67,10 @@ def test_arrays_are_read_back(trees):
         np.testing.assert_array_equal(again.to_arrays()[name], array)
 
 
+def test_no_trees_say_nothing():
+    assert Trees.none()(np.ones((2, N_COLUMNS))).tolist() == [0.0, 0.0]
+
+
 STUMP = Trees(
     roots=np.array([0]),
     columns=np.array([1, -1, -1]),

@@ -82,6 +82,14 @@ def test_many_mentions_are_compared_as_those_of_a_corpus(monkeypatch, similarity
     assert (nearest.scores[7:307] == alone.scores).all()
 
 
+@each_similarity
+def test_of_equal_mentions_the_first_are_nearest_however_many(similarity):
+    vectors = np.random.default_rng(2).standard_normal((9, 384)).astype(np.float32)
+    vectors = similarity.prepare(vectors)[np.arange(180) % 9]
+    expected = [[j for j in range(i % 9, 180, 9) if j != i][:4] for i in range(180)]
+    assert nearest_in_corpus(vectors, 4, similarity).ids.tolist() == expected
+
+
 @pytest.mark.parametrize("bad", [0.0, np.nan, np.inf])
 @each_similarity
 def test_mentions_without_a_vector_have_no_neighbours_and_are_none(monkeypatch, bad, similarity):

@@ -86,6 +86,17 @@ def test_unreadable_spans_have_zeros_and_no_gradient():
     assert all(not node.get_grad(name).any() for node, name in parameters(tower))
 
 
+def test_empty_fields_give_finite_vectors_and_gradients():
+    encoder = ngram_encoder()
+    inputs = encoder.read_texts([("cold", ""), ("", "described")])
+    vectors, backprop = encoder.model.get_ref("entity").begin_update(inputs)
+    backprop(vectors)
+    assert np.isfinite(vectors).all()
+    assert vectors.any(axis=1).all()
+    for node, name in parameters(encoder.model.get_ref("entity")):
+        assert np.isfinite(node.get_grad(name)).all()
+
+
 def test_weights_survive_bytes_and_pickle():
     encoder = ngram_encoder()
     for _ in range(2):
