@@ -52,7 +52,7 @@ CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 CEILINGS = {
     "tokens of the core": 232_500,
     "tokens of contrib/": 79_810,
-    "tokens of tests/": 248_430,
+    "tokens of tests/": 248_410,
     "tokens a line of code": 8.6,
     "percent of names that are vague": 0.6,
     "asserts that join several checks": 52,
