@@ -1,5 +1,6 @@
 """Names that share a word in a coordination: "breast and ovarian cancer", "cancer, breast"."""
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
@@ -12,6 +13,9 @@ from .windows import JOINING, Unit, nearest_names
 # The most words of a part, and those of a symbol, such as "B" in "hepatitis B and C".
 MOST_WORDS = 3
 LONGEST_SYMBOL = 2
+# An abbreviation in brackets, and the most words before the last one before it.
+_IN_BRACKETS = re.compile(r"\s?\([A-Z][^\s()]{1,9}\)\s?-?")
+MOST_BEFORE = 6
 
 Place = tuple[int, int]
 
@@ -96,7 +100,7 @@ class Coordinations:
     ) -> Iterator[tuple[Place, int, float]]:
         """Yield the places of names with a part behind a comma: "cancer, breast"."""
         units = self.units
-        places = []
+        windows = []
         for border, sign in self.borders.items():
             first = bisect_left(
                 units, units[border - 1].group, key=attrgetter("group")
@@ -107,15 +111,40 @@ class Coordinations:
                 sign.strip() == "," and first < border < end <= first + 2 * MOST_WORDS
             )
             if is_pair and not is_list:
-                places.append((first, border, end))
-        windows = [
-            [*units[border:end], *units[first:border]] for first, border, end in places
-        ]
-        for (first, _, end), (name, similarity) in zip(
-            places, nearest_names(windows, index, least)
-        ):
+                windows.append([*units[border:end], *units[first:border]])
+        return self._named(windows, index, least)
+
+    def around_definitions(
+        self, index: WordIndex, least: float
+    ) -> Iterator[tuple[Place, int, float]]:
+        """Yield the places of names in which an abbreviation is defined, which is left out.
+
+        "von Hippel-Lindau (VHL) disease" is one.
+        """
+        units = self.units
+        windows = []
+        for match in _IN_BRACKETS.finditer(self.text):
+            last = self.ends.get(match.start())
+            behind = self.starts.get(match.end())
+            if last is None or behind is None:
+                continue
+            windows += [
+                [*units[first : last + 1], *units[behind:end]]
+                for first in range(max(last - MOST_BEFORE, 0), last + 1)
+                for end in range(behind + 1, len(units) + 1)[:MOST_WORDS]
+                if self._is_together(first, last + 1)
+                and self._is_together(behind, end)
+            ]
+        return self._named(windows, index, least)
+
+    def _named(
+        self, windows: Sequence[Sequence[Unit]], index: WordIndex, least: float
+    ) -> Iterator[tuple[Place, int, float]]:
+        """Yield the places of windows that are names, with the name and the similarity."""
+        matches = nearest_names(windows, index, least)
+        for window, (name, similarity) in zip(windows, matches):
             if name >= 0:
-                yield (units[first].start, units[end - 1].end), name, similarity
+                yield (min(window).start, max(window).end), name, similarity
 
     def _beside(self, place: Place) -> Iterator[Shared]:
         """The parts that may share words with a name."""

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from ahocorasick_rs import AhoCorasick
 from spacy.language import Language
@@ -30,9 +30,13 @@ from .splitting import Borders
 from .top_terms import TopTerms
 from .windows import best_without_overlaps
 
+if TYPE_CHECKING:
+    from .near_names import NearNames
+
 # Shorter names are found in their own spelling only: "ALL" is a disease, "all" is none.
 SHORT = 4
 
+Place = tuple[int, int]
 _CONSONANTS = re.compile("[b-df-hj-np-tv-xz]+")
 _LAST_WORD = re.compile(r"(?<![a-z])[a-z]+\Z")
 
@@ -65,6 +69,19 @@ class Name(NamedTuple):
     text: str
     kb_id: str | None
     label: str
+
+
+class Found(NamedTuple):
+    """A stretch of text that may be a name.
+
+    weight: Of several that overlap, those of the largest sum count.
+    name: The number of the name.
+    read_as: As in ``Hit``.
+    """
+
+    weight: float
+    name: int
+    read_as: str = ""
 
 
 class Hit(NamedTuple):
@@ -162,34 +179,31 @@ class Dictionary:
         Tokens that a name begins or ends in are split where ``split_tokens`` may do so.
         """
         borders = Borders(doc)
-        numbers = self.places(borders)
-        places = list(numbers)
-        chosen = best_without_overlaps(places, [end - start for start, end in places])
-        borders.split({offset for row in chosen for offset in places[row]})
-        return [
-            Hit(*borders.tokens(*places[row]), numbers[places[row]]) for row in chosen
-        ]
+        return best_hits(borders, self.found(borders))
 
-    def places(self, borders: Borders) -> dict[tuple[int, int], int]:
-        """The places of names in a text, with the numbers of the names; they may overlap."""
+    def found(self, borders: Borders) -> dict[Place, Found]:
+        """What is found in a text, by its place; the places may overlap."""
         readings: list[Letters] = [str]
         if is_accented(borders.text):
             # The letters of the text come before plain ones in their place.
             readings += [with_pairs, without_accents]
-        places: dict[tuple[int, int], int] = {}
+        places: dict[Place, int] = {}
         # So does a text as it is before one without markup, and with divided words put together.
         plain = without_markup(borders.text)
         for text in dict.fromkeys((borders.text, plain, with_whole_words(plain))):
             for letters in readings:
                 places = {**self._places(borders, text, letters), **places}
-        return places
+        return {
+            (start, end): Found(end - start, name)
+            for (start, end), name in places.items()
+        }
 
     def _places(
         self, borders: Borders, text: str, letters: Letters
-    ) -> dict[tuple[int, int], int]:
+    ) -> dict[Place, int]:
         """The places of names in a text whose letters are read in one way."""
         folded = fold(text, letters=letters)
-        places: dict[tuple[int, int], int] = {}
+        places: dict[Place, int] = {}
         for pattern, start, end in self.automaton.find_matches_as_indexes(
             folded.text, overlapping=True
         ):
@@ -210,22 +224,21 @@ class Dictionary:
         return places
 
 
-class FindsNames(Protocol):
-    """Finds names in documents.
-
-    names: The names that hits refer to.
-    """
-
-    @property
-    def names(self) -> list[Name]: ...
-
-    def hits(self, doc: Doc) -> list[Hit]:
-        """The names in a document in order, without overlaps. Its tokens may be split."""
-        ...
+def best_hits(borders: Borders, found: Mapping[Place, Found]) -> list[Hit]:
+    """The best of what was found, without overlaps, in order; tokens are split at its borders."""
+    places = list(found)
+    chosen = best_without_overlaps(places, [found[place].weight for place in places])
+    borders.split({offset for row in chosen for offset in places[row]})
+    return [
+        Hit(*borders.tokens(*places[row]), *found[places[row]][1:]) for row in chosen
+    ]
 
 
 def mark_names(
-    doc: Doc, finder: FindsNames, getter: SpanGetter, overwrite: bool = True
+    doc: Doc,
+    finder: "Dictionary | NearNames",
+    getter: SpanGetter,
+    overwrite: bool = True,
 ) -> Doc:
     """Set the names of a document as its mentions.
 
@@ -279,11 +292,10 @@ def _with_symbols(names: dict[str, Name], titles: Container[str]) -> dict[str, N
         if owners[key] <= {name.kb_id}
     }
     as_written = {key: name for key, name in names.items() if key not in symbols}
-    as_written.update(
-        (key.upper(), names[key]._replace(text=key.upper()))
-        for key in names
-        if key in symbols
-    )
+    for key in names:
+        if key in symbols:
+            symbol = key.upper()
+            as_written[symbol] = names[key]._replace(text=symbol)
     return as_written
 
 

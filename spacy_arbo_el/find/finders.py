@@ -17,7 +17,7 @@ from ..linker import ArboLinker
 from ..mentions.getters import find_mentions, same_tokens, set_mentions
 from ..mentions.record import document_id
 from ..storage.locks import RevisionCache
-from .dictionary import Dictionary, FindsNames, mark_names
+from .dictionary import Dictionary, mark_names
 from .near_names import NearNames
 
 # How names are found: also in another form, or in their own spelling only.
@@ -124,7 +124,7 @@ class ArboNames:
         )
         return _names_of_linker, settings
 
-    def _finder(self, linker: ArboLinker) -> FindsNames:
+    def _finder(self, linker: ArboLinker) -> Dictionary | NearNames:
         kb = linker.kb
         kind = NearNames if self.forms == "near" else Dictionary
         with kb.guard.reading():
@@ -178,10 +178,8 @@ def make_finder(nlp: Language, linker: ArboLinker, find: str) -> Finder | None:
     if find == "pipeline":
         return _finder_of_pipeline(nlp, linker)
     if find == "names":
-        names = NearNames.of(nlp.vocab, nlp.Defaults.stop_words, linker.kb.entities)
-        return lambda docs: (
-            mark_names(doc, names, linker.mentions.getter) for doc in docs
-        )
+        names = _names_of_linker(nlp.Defaults.stop_words, linker, True)
+        return lambda docs: map(names, docs)
     return _finder_of_other(nlp, linker, find)
 
 

@@ -5,13 +5,10 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import NamedTuple
 
-import numpy as np
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..base.arrays import int_array
 from ..base.bundled import english_words
 from ..kb.entity import Entity
 from ..names.firms import begins_with_firm_word, firm_forms
@@ -27,11 +24,21 @@ from ..names.word_index import (
     words_of_name,
 )
 from .coordination import Coordinations
-from .dictionary import SHORT, Dictionary, Hit, Name, is_exact, is_usable
+from .dictionary import (
+    SHORT,
+    Dictionary,
+    Found,
+    Hit,
+    Name,
+    Place,
+    best_hits,
+    is_exact,
+    is_usable,
+)
 from .edges import without_markup
 from .ordinary import is_other_thing
 from .splitting import Borders
-from .windows import JOINING, Unit, best_without_overlaps, near_windows, read_units
+from .windows import JOINING, Unit, near_windows, read_units
 
 # The least share of words that a window and a name have in common (cosine): all of them, of which
 # some may be misspelled.
@@ -40,26 +47,13 @@ LEAST = 0.9
 MIN_ALONE = 7
 
 
-class Found(NamedTuple):
-    """A window that may be a name.
-
-    weight: Of several that overlap, those of the largest sum count.
-    name: The number of the name.
-    read_as: As in ``Hit``.
-    """
-
-    weight: float
-    name: int
-    read_as: str = ""
-
-
 @dataclass(frozen=True, eq=False)
 class NearNames:
     """Finds names of entities, also where a text writes them in another way.
 
     dictionary: Finds names in their own spelling.
     index: The names by their words.
-    owners: (n,) int64, the name of the dictionary that each name of the index is a form of.
+    owners: The name of the dictionary that each name of the index is a form of.
     bare: For each name of the index the single word that it is without its legal form or qualifier,
         which a text must write alike: "Target" is one, "target" is none. "" for other names.
     joints: The signs between words of all names.
@@ -68,7 +62,7 @@ class NearNames:
 
     dictionary: Dictionary
     index: WordIndex
-    owners: np.ndarray
+    owners: Sequence[int]
     bare: Sequence[str]
     joints: frozenset[Joint]
     general: frozenset[str]
@@ -84,25 +78,25 @@ class NearNames:
         """Build it as ``Dictionary.of``."""
         dictionary = Dictionary.of(vocab, stop_words, entities, top_terms)
         forms = [name.text for name in dictionary.names]
-        bare = [
-            (number, text)
+        names = [(name, number, "") for number, name in enumerate(forms)]
+        names += [
+            (text, number, text if len(text.split()) == 1 else "")
             for number, name in enumerate(forms)
             for text in dict.fromkeys(chain.from_iterable(firm_forms(name)))
             if is_usable(text, stop_words)
         ]
-        owners = int_array([*range(len(forms)), *(number for number, _ in bare)])
         of_entities: dict[str, list[str]] = {}
         for text, kb_id, _ in dictionary.names:
             if kb_id is not None:
                 of_entities.setdefault(kb_id, []).append(text)
-        names = [*forms, *(text for _, text in bare)]
-        index = WordIndex.of(names, stop_words, of_entities.values())
-        single = [text if len(text.split()) == 1 else "" for _, text in bare]
+        texts = [text for text, _, _ in names]
+        index = WordIndex.of(texts, stop_words, of_entities.values())
         joints = frozenset(
             joint for name in forms for joint in joints_of(name, stop_words)
         )
         general = frozenset() if top_terms else index.general
-        bare_words = [*([""] * len(forms)), *single]
+        owners = [number for _, number, _ in names]
+        bare_words = [word for _, _, word in names]
         return cls(dictionary, index, owners, bare_words, joints, general)
 
     @property
@@ -117,8 +111,8 @@ class NearNames:
         """
         borders = Borders(doc)
         weighted = {
-            place: Found(float(place[1] - place[0]), number)
-            for place, number in self.dictionary.places(borders).items()
+            place: match
+            for place, match in self.dictionary.found(borders).items()
             if not self._is_general(borders.text[slice(*place)])
         }
         text = with_whole_words(
@@ -132,28 +126,20 @@ class NearNames:
         inverted = coordinations.inverted(self.index, LEAST)
         shared = coordinations.parts(weighted, self.index, LEAST)
         for place, row, similarity in chain(
-            filter(partial(self._is_inverted, text), inverted), shared
+            filter(partial(self._is_inverted, text), inverted),
+            shared,
+            coordinations.around_definitions(self.index, LEAST),
         ):
-            number = int(self.owners[row])
+            number = self.owners[row]
             if borders.may_be_name(*place):
                 weight = (place[1] - place[0]) * similarity
                 read_as = _in_case_of(text[slice(*place)], self.names[number].text)
                 weighted[place] = Found(weight, number, read_as)
-        places = list(weighted)
-        chosen = best_without_overlaps(
-            places, [weighted[place].weight for place in places]
-        )
-        borders.split({offset for number in chosen for offset in places[number]})
-        return [
-            Hit(*borders.tokens(*places[number]), *weighted[places[number]][1:])
-            for number in chosen
-        ]
+        return best_hits(borders, weighted)
 
-    def _is_inverted(
-        self, text: str, match: tuple[tuple[int, int], int, float]
-    ) -> bool:
+    def _is_inverted(self, text: str, match: tuple[Place, int, float]) -> bool:
         """Return whether a comma is in the place of another order of words, or of "of"."""
-        name = self.names[int(self.owners[match[1]])].text
+        name = self.names[self.owners[match[1]]].text
         stop_words = self.dictionary.stop_words
         if joints_of(name, stop_words):
             return False
@@ -167,7 +153,7 @@ class NearNames:
 
     def _near(
         self, borders: Borders, text: str, units: Sequence[Unit]
-    ) -> dict[tuple[int, int], Found]:
+    ) -> dict[Place, Found]:
         """Windows that are near a name."""
         windows = near_windows(units, self.index, LEAST)
         single = {unit[:2]: unit for unit in units}
@@ -175,7 +161,7 @@ class NearNames:
         signs = [place for place, _ in joints]
         weighted = {}
         for (start, end), (row, similarity) in windows.items():
-            number = int(self.owners[row])
+            number = self.owners[row]
             unit = single.get((start, end))
             if unit is not None and not self._may_be(
                 visible(text[start:end]), unit, row, similarity
@@ -197,8 +183,9 @@ class NearNames:
             if borders.may_be_name(start, end) and not differ_in_prefixes(
                 text[start:end], name
             ):
-                is_other_form = self._is_other_form(text[start:end], row)
-                read_as = _in_case_of(text[start:end], name) if is_other_form else ""
+                read_as = ""
+                if self._is_other_form(text[start:end], row):
+                    read_as = _in_case_of(text[start:end], name)
                 weighted[start, end] = Found(
                     (end - start) * similarity, number, read_as
                 )
@@ -226,7 +213,7 @@ class NearNames:
         # "cancer" alone may be the head of a name that the list lacks.
         if similarity < INTERCHANGED + ROUNDING:
             return False
-        name = self.names[int(self.owners[row])].text
+        name = self.names[self.owners[row]].text
         # Another word in small letters is an ordinary one rather than a proper name misspelled.
         is_other = normal_word(text) not in self.index.numbers
         if is_other and text.islower() and not name.islower():

@@ -110,10 +110,7 @@ def near_windows(
     RETURNS: By start and end character of each, the name that it is nearest to and the share of
         words in common (cosine).
     """
-    kinds = dict.fromkeys(unit.words for unit in units)
-    numbers = {words: number for number, words in enumerate(kinds)}
-    words = _words_of_kinds(list(kinds), index)
-    kind_of = int_array([numbers[unit.words] for unit in units])
+    kind_of, words = _kinds_of(units, index)
     start, length, key = _candidates(units, kind_of, words, index)
     _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
     bounds = offsets_of(length[first])
@@ -132,12 +129,9 @@ def nearest_names(
     windows: Sequence[Sequence[Unit]], index: WordIndex, least: float
 ) -> list[tuple[int, float]]:
     """The name that the words of each window are nearest to, and the similarity; -1 for none."""
-    kinds = dict.fromkeys(unit.words for window in windows for unit in window)
-    numbers = {words: number for number, words in enumerate(kinds)}
-    flat = [numbers[unit.words] for window in windows for unit in window]
+    kinds, words = _kinds_of([unit for window in windows for unit in window], index)
     bounds = offsets_of([len(window) for window in windows])
-    words = _words_of_kinds(list(kinds), index)
-    return _nearest(WordWindows(bounds, int_array(flat), *words), index, least)
+    return _nearest(WordWindows(bounds, kinds, *words), index, least)
 
 
 def _nearest(
@@ -148,19 +142,25 @@ def _nearest(
     return list(zip(names.tolist(), similarities.tolist()))
 
 
-def _words_of_kinds(
-    kinds: Sequence[tuple[str, ...]], index: WordIndex
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The words of names that units stand for: see the last fields of ``WordWindows``."""
+def _kinds_of(
+    units: Sequence[Unit], index: WordIndex
+) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
+    """The kinds of units, which are those with the same words.
+
+    RETURNS: (n,) int64, that of each unit; the words of names that each kind stands for, as the
+        last fields of ``WordWindows``.
+    """
+    numbers: dict[tuple[str, ...], int] = {}
+    kinds = [numbers.setdefault(unit.words, len(numbers)) for unit in units]
     matches_of_words = [
-        [pair for word in words for pair in index.matches(word)] for words in kinds
+        [pair for word in words for pair in index.matches(word)] for words in numbers
     ]
     flat = [pair for pairs in matches_of_words for pair in pairs]
-    return (
+    return int_array(kinds), (
         offsets_of([len(pairs) for pairs in matches_of_words]),
         int_array([number for number, _ in flat]),
         np.array([similarity for _, similarity in flat], dtype=np.float32),
-        int_array([len(words) for words in kinds]),
+        int_array([len(words) for words in numbers]),
     )
 
 
@@ -173,7 +173,7 @@ def _candidates(
     """The windows that begin and end with a word of a name, and have one that tells.
 
     kind: (n,) int64, the kind of each unit.
-    words: As ``_words_of_kinds`` gives them.
+    words: As ``_kinds_of`` gives them.
     RETURNS: (w,) int64 first units, (w,) int64 lengths, and (w,) uint64 keys; windows of the same
         kinds have one key.
     """

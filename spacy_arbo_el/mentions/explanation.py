@@ -61,7 +61,7 @@ class Explanation:
             f"{shown_probability(best)}"
         )
 
-    def candidate_rows(self) -> Iterator[tuple[object, ...]]:
+    def candidate_rows(self) -> Iterator[tuple[int, str, str, str, str]]:
         """The first candidates: rank, title, id, probability and share."""
         if self.link is None:
             return
@@ -89,8 +89,8 @@ class Explanation:
         if self.link is not None:
             yield from map(_step, self.link.evidence)
             shown = [
-                f"{c.kb_id} ({self.titles.get(c.kb_id, c.kb_id)}) {shown_probability(c.score)}"
-                for c in self.link.candidates[:SHOWN]
+                f"{_titled(kb_id, title)} {probability}"
+                for _, title, kb_id, probability, _ in self.candidate_rows()
             ]
             if shown:
                 yield f"  candidates: {'; '.join(shown)}"

@@ -6,7 +6,7 @@ name differ in the ending of a word, in words that add little, or in words that 
 the list have for each other.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -16,9 +16,13 @@ from ..base.compiling import jit_helper, numba_jit
 ALIKE = 0.6
 # Variants with a common ending of so many letters, and another beginning, are opposed.
 ENDING = 4
+# Shorter words have no misspellings: another letter makes another word.
+MIN_MISSPELLED = 6
 # Code points of digits.
 ZERO = 48
 NINE = 57
+# The letters of a word, or their code points.
+Letters: TypeAlias = str | np.ndarray
 # No name has more words that count.
 MOST_WORDS = 32
 # What an entity is compared by, in this order: the fields of ``StringSimilarity``.
@@ -203,6 +207,38 @@ def take_interchanged(  # pragma: no cover - compiled
 
 
 @jit_helper
+def edges_alike(
+    word: Letters, other: Letters
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """How many letters two words both begin with, and how many both end with behind these."""
+    shorter = min(len(word), len(other))
+    same = 0
+    while same < shorter and word[same] == other[same]:
+        same += 1
+    ending = 0
+    while ending < shorter - same and word[-1 - ending] == other[-1 - ending]:
+        ending += 1
+    return same, ending
+
+
+@jit_helper
+def is_one_edit(word: Letters, other: Letters) -> bool:  # pragma: no cover - compiled
+    """Return whether two words differ by one letter more, less or another, or two exchanged.
+
+    They have the same first letter, and no other in the place of the second, which may be another
+    prefix: "macrocytic" is no "microcytic".
+    """
+    same, ending = edges_alike(word, other)
+    left = max(len(word), len(other)) - same - ending
+    has_length = len(word) == len(other)
+    if same == 0 or not has_length or left < 2:
+        return left < 2 and same > int(has_length and left == 1)
+    return (
+        left == 2 and word[same] == other[same + 1] and word[same + 1] == other[same]
+    )
+
+
+@jit_helper
 def alike(
     own: Words, k: int, other: Words, n: int
 ) -> tuple[float, bool]:  # pragma: no cover
@@ -214,18 +250,13 @@ def alike(
     other_letters = other.letters[other.bounds[n] : other.bounds[n + 1]]
     shorter = min(len(letters), len(other_letters))
     longer = max(len(letters), len(other_letters))
-    same = 0
-    while same < shorter and letters[same] == other_letters[same]:
-        same += 1
-    ending = 0
-    while (
-        ending < shorter - same and letters[-1 - ending] == other_letters[-1 - ending]
-    ):
-        ending += 1
+    same, ending = edges_alike(letters, other_letters)
     if shorter == 1:
         # An initial stands for a name.
         return float(same), False
-    begins_alike = same >= max(3.0, longer / 2)
+    begins_alike = same >= max(3.0, longer / 2) or (
+        shorter >= MIN_MISSPELLED and is_one_edit(letters, other_letters)
+    )
     return (same + ending) / longer, ending >= ENDING and not begins_alike
 
 

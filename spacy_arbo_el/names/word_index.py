@@ -11,7 +11,6 @@ from array import array
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from os.path import commonprefix
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy as np
 from ..base.arrays import int_array, minus_ones, offsets_of
 from ..base.compiling import jit_helper, numba_jit
 from .british import american
+from .comparison import MIN_MISSPELLED, is_one_edit
 from .derivation import (
     interchanged_words,
     latin_singulars,
@@ -35,8 +35,6 @@ from .words import ROMAN, singular
 WORD = re.compile(
     rf"([^\W\d_]+(?:[{INVISIBLE}]+[^\W\d_]+)*)(?:['\u2019\u02bc\uff07][sS](?![^\W_]))?|\d+"
 )
-# Shorter words have no misspellings: another letter makes another word.
-MIN_MISSPELLED = 6
 # How similar a misspelled word is: with one letter more, less or another, or two exchanged.
 MISSPELLED = 0.94
 # Those of words that a list has for each other, of an adjective and its noun, see ``derivation``,
@@ -149,26 +147,6 @@ class SimilarWords:
             for row in best
             if is_one_edit(word, self.words[row])
         ]
-
-
-def is_one_edit(first: str, second: str) -> bool:
-    """Return whether two words differ by one letter more, less or another, or two exchanged.
-
-    They have the same first letter.
-    """
-    if first[:1] != second[:1] or abs(len(first) - len(second)) > 1:
-        return False
-    same = len(commonprefix((first, second)))
-    first_rest = first[same:]
-    second_rest = second[same:]
-    endings = [
-        (first_rest[1:], second_rest[1:]),
-        (first_rest[1:], second_rest),
-        (first_rest, second_rest[1:]),
-    ]
-    if first_rest[:2] == second_rest[:2][::-1]:
-        endings.append((first_rest[2:], second_rest[2:]))
-    return any(a == b for a, b in endings)
 
 
 def may_be_misspelled(word: str) -> bool:

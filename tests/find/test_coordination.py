@@ -17,7 +17,13 @@ NAMES = [
     *("lung fibrosis", "meningioma", "bronchus", "snoring", "Velmo syndrome"),
     *("Tumor", "protein C deficiency", "recurrence"),
 ]
-FINDER = NearNames.of(NLP.vocab, NLP.Defaults.stop_words, [Entity(name) for name in NAMES])
+
+
+def finder(names):
+    return NearNames.of(NLP.vocab, NLP.Defaults.stop_words, map(Entity, names))
+
+
+FINDER = finder(NAMES)
 
 
 @pytest.mark.parametrize(("text", "names"), cases("coordinations"))
@@ -28,5 +34,5 @@ def test_parts_of_coordinations_and_other_forms(text, names):
 
 def test_what_a_mention_is_read_as_is_that_of_the_last_list():
     doc = mark_names(NLP.make_doc("a melonoma"), FINDER, EntSpans())
-    other = NearNames.of(NLP.vocab, NLP.Defaults.stop_words, [Entity("melonoma")])
-    assert [span._.arbo_name for span in mark_names(doc, other, EntSpans()).ents] == [""]
+    doc = mark_names(doc, finder(["melonoma"]), EntSpans())
+    assert [span._.arbo_name for span in doc.ents] == [""]

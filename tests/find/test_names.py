@@ -32,10 +32,8 @@ EN, XX = spacy.blank("en"), spacy.blank("xx")
 
 
 def found(text, nlp=EN, entities=ENTITIES):
-    doc = nlp.make_doc(text)
-    before = doc.text
-    doc = mark_names(doc, Dictionary.build(nlp, entities), EntSpans())
-    assert doc.text == before
+    doc = mark_names(nlp.make_doc(text), Dictionary.build(nlp, entities), EntSpans())
+    assert doc.text == text
     return [span.text for span in doc.ents]
 
 
@@ -118,9 +116,9 @@ def test_any_text_is_folded_with_its_offsets(text, data):
 
 @given(st.text(min_size=5, max_size=12), st.text(max_size=8), st.text(max_size=8))
 def test_any_name_can_be_sought_in_any_text(name, before, after):
-    text = f"{before} {name} {after}".encode("utf8", "ignore").decode("utf8")
-    name = name.encode("utf8", "ignore").decode("utf8").replace("\0", "")
-    for one in found(text.replace("\0", ""), XX, [Entity("x", name)] if name.strip() else []):
+    name = name.replace("\0", "")
+    text = f"{before} {name} {after}".replace("\0", "")
+    for one in found(text, XX, [Entity("x", name)] if name.strip() else []):
         assert fold(one.strip()).text.startswith(fold(name.strip()).text[:2])
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 from spacy_arbo_el.names import string_features
+from spacy_arbo_el.names.comparison import is_one_edit
 from spacy_arbo_el.names.string_features import count_ngrams
 from spacy_arbo_el.names.words import NEGATING, numbers_among, words_of
 from spacy_arbo_el.ranking import entity_strings as strings_module
@@ -141,6 +142,7 @@ def differences(mention, name, interchanged=None):
             alike = same if shorter == 1 else (same + ending) / max(len(word), len(other))
             if alike >= 0.6 and alike > best:
                 begins_alike = same >= max(3, max(len(word), len(other)) / 2)
+                begins_alike |= shorter > 5 and is_one_edit(word, other)
                 best, variant = alike, (other, ending >= 4 and not begins_alike and shorter > 1)
         if variant is None:
             extra.append(word)

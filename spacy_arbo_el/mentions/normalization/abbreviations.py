@@ -47,6 +47,8 @@ MAX_DISTANCE = 250
 class ExpandAbbreviations:
     """Write out the abbreviations in mentions that their document defines.
 
+    A mention in which one is defined is read without it: "von Hippel-Lindau (VHL) disease".
+
     Use it for scientific text, where abbreviations are defined and then used::
 
         [components.arbo_linker.mentions.normalizer]
@@ -58,12 +60,26 @@ class ExpandAbbreviations:
         if not long_forms:
             return text, offsets
         inside = inside_of(text, offsets)
-        edits = [
-            (start, end, long_forms[text[start:end]] + (" " if has_number else ""))
-            for start, end, has_number in occurrences(text, long_forms)
-            if inside[start:end].all()
-        ]
+        edits = []
+        for start, end, has_number in occurrences(text, long_forms):
+            long_form = long_forms[text[start:end]]
+            definition = _definition(text, start, end, long_form)
+            if definition and inside[definition[0] - 1 : definition[1]].all():
+                edits.append((*definition, ""))
+            elif inside[start:end].all():
+                edits.append((start, end, long_form + (" " if has_number else "")))
         return replace(text, offsets, edits)
+
+
+def _definition(
+    text: str, start: int, end: int, long_form: str
+) -> tuple[int, int] | None:
+    """The place of the brackets around an abbreviation behind its long form, with the blank."""
+    before = text[max(start - MAX_DISTANCE, 0) : start]
+    words = before.rstrip("([").rstrip()
+    if text[end : end + 1] in (")", "]") and words.endswith(long_form):
+        return start - len(before) + len(words), end + 1
+    return None
 
 
 def occurrences(text: str, shorts: Collection[str]) -> Iterator[tuple[int, int, bool]]:

@@ -32,9 +32,11 @@ def spans_of(text, *mentions):
 
 
 def test_an_abbreviation_may_be_followed_by_a_number():
-    text = "multiple endocrine neoplasia (MEN) and MEN1, MEN 2 or MENX"
-    new, moved = ExpandAbbreviations()(text, spans_of(text, "MEN1", "MEN 2", "MENX"))
+    text = "multiple endocrine neoplasia (MEN) type, and MEN1, MEN 2 or MENX"
+    mentions = ("neoplasia (MEN) type", "MEN1", "MEN 2", "MENX")
+    new, moved = ExpandAbbreviations()(text, spans_of(text, *mentions))
     assert [new[a:b] for a, b in moved] == [
+        "neoplasia type",
         "multiple endocrine neoplasia 1",
         "multiple endocrine neoplasia 2",
         "MENX",
