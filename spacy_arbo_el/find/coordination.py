@@ -13,9 +13,8 @@ from .windows import JOINING, Unit, nearest_names
 # The most words of a part, and those of a symbol, such as "B" in "hepatitis B and C".
 MOST_WORDS = 3
 LONGEST_SYMBOL = 2
-# An abbreviation in brackets, and the most words before the last one before it.
+# An abbreviation in brackets.
 _IN_BRACKETS = re.compile(r"\s?\([A-Z][^\s()]{1,9}\)\s?-?")
-MOST_BEFORE = 6
 
 Place = tuple[int, int]
 
@@ -43,11 +42,17 @@ class Coordinations:
     """Finds the parts of coordinations in a text.
 
     units: Those of the text.
+    index: The names.
+    least: The least similarity of a part to a name.
     """
 
-    def __init__(self, text: str, units: Sequence[Unit]) -> None:
+    def __init__(
+        self, text: str, units: Sequence[Unit], index: WordIndex, least: float
+    ) -> None:
         self.text = text
         self.units = units
+        self.index = index
+        self.least = least
         ends = {unit.end: number for number, unit in enumerate(units)}
         starts = {unit.start: number for number, unit in enumerate(units)}
         # The units before which a coordination goes on.
@@ -60,9 +65,7 @@ class Coordinations:
         self.starts = starts
         self.ends = ends
 
-    def parts(
-        self, names: Iterable[Place], index: WordIndex, least: float
-    ) -> Iterator[tuple[Place, int, float]]:
+    def parts(self, names: Iterable[Place]) -> Iterator[tuple[Place, int, float]]:
         """Yield the places of parts, with the name that each is and the similarity.
 
         A part that has a name is followed by the next one of the same coordination.
@@ -74,7 +77,7 @@ class Coordinations:
         while todo:
             matched: dict[tuple[int, bool], tuple[Shared, int, float]] = {}
             matches = nearest_names(
-                [shared.words(self.units) for shared in todo], index, least
+                [shared.words(self.units) for shared in todo], self.index, self.least
             )
             for shared, (name, similarity) in zip(todo, matches):
                 border = shared.end if shared.is_before else shared.first
@@ -95,9 +98,7 @@ class Coordinations:
                         else self._behind(shared.end, shared.shared)
                     )
 
-    def inverted(
-        self, index: WordIndex, least: float
-    ) -> Iterator[tuple[Place, int, float]]:
+    def inverted(self) -> Iterator[tuple[Place, int, float]]:
         """Yield the places of names with a part behind a comma: "cancer, breast"."""
         units = self.units
         windows = []
@@ -112,11 +113,9 @@ class Coordinations:
             )
             if is_pair and not is_list:
                 windows.append([*units[border:end], *units[first:border]])
-        return self._named(windows, index, least)
+        return self._named(windows)
 
-    def around_definitions(
-        self, index: WordIndex, least: float
-    ) -> Iterator[tuple[Place, int, float]]:
+    def around_definitions(self) -> Iterator[tuple[Place, int, float]]:
         """Yield the places of names in which an abbreviation is defined, which is left out.
 
         "von Hippel-Lindau (VHL) disease" is one.
@@ -124,24 +123,22 @@ class Coordinations:
         units = self.units
         windows = []
         for match in _IN_BRACKETS.finditer(self.text):
-            last = self.ends.get(match.start())
-            behind = self.starts.get(match.end())
-            if last is None or behind is None:
-                continue
+            last = self.ends.get(match.start(), -1)
+            behind = self.starts.get(match.end(), len(units))
             windows += [
                 [*units[first : last + 1], *units[behind:end]]
-                for first in range(max(last - MOST_BEFORE, 0), last + 1)
+                for first in range(max(last + 1 - 2 * MOST_WORDS, 0), last + 1)
                 for end in range(behind + 1, len(units) + 1)[:MOST_WORDS]
                 if self._is_together(first, last + 1)
                 and self._is_together(behind, end)
             ]
-        return self._named(windows, index, least)
+        return self._named(windows)
 
     def _named(
-        self, windows: Sequence[Sequence[Unit]], index: WordIndex, least: float
+        self, windows: Sequence[Sequence[Unit]]
     ) -> Iterator[tuple[Place, int, float]]:
         """Yield the places of windows that are names, with the name and the similarity."""
-        matches = nearest_names(windows, index, least)
+        matches = nearest_names(windows, self.index, self.least)
         for window, (name, similarity) in zip(windows, matches):
             if name >= 0:
                 yield (min(window).start, max(window).end), name, similarity

@@ -187,23 +187,20 @@ class Dictionary:
         if is_accented(borders.text):
             # The letters of the text come before plain ones in their place.
             readings += [with_pairs, without_accents]
-        places: dict[Place, int] = {}
+        places: dict[Place, Found] = {}
         # So does a text as it is before one without markup, and with divided words put together.
         plain = without_markup(borders.text)
         for text in dict.fromkeys((borders.text, plain, with_whole_words(plain))):
             for letters in readings:
                 places = {**self._places(borders, text, letters), **places}
-        return {
-            (start, end): Found(end - start, name)
-            for (start, end), name in places.items()
-        }
+        return places
 
     def _places(
         self, borders: Borders, text: str, letters: Letters
-    ) -> dict[Place, int]:
+    ) -> dict[Place, Found]:
         """The places of names in a text whose letters are read in one way."""
         folded = fold(text, letters=letters)
-        places: dict[Place, int] = {}
+        places: dict[Place, Found] = {}
         for pattern, start, end in self.automaton.find_matches_as_indexes(
             folded.text, overlapping=True
         ):
@@ -220,7 +217,7 @@ class Dictionary:
             if number >= 0 and not is_other_thing(
                 borders.text, *place, self.names[number].text, self.stop_words
             ):
-                places[place] = number
+                places[place] = Found(place[1] - place[0], number)
         return places
 
 

@@ -120,20 +120,17 @@ class NearNames:
             lambda word: normal_word(word) in self.index.numbers,
         )
         units = read_units(text, self.dictionary.stop_words, SHORT, self.joints)
-        for place, near in self._near(borders, text, units).items():
-            weighted.setdefault(place, near)
-        coordinations = Coordinations(text, units)
-        inverted = coordinations.inverted(self.index, LEAST)
-        shared = coordinations.parts(weighted, self.index, LEAST)
+        weighted = {**self._near(borders, text, units), **weighted}
+        coordinations = Coordinations(text, units, self.index, LEAST)
         for place, row, similarity in chain(
-            filter(partial(self._is_inverted, text), inverted),
-            shared,
-            coordinations.around_definitions(self.index, LEAST),
+            filter(partial(self._is_inverted, text), coordinations.inverted()),
+            coordinations.parts(weighted),
+            coordinations.around_definitions(),
         ):
             number = self.owners[row]
             if borders.may_be_name(*place):
-                weight = (place[1] - place[0]) * similarity
                 read_as = _in_case_of(text[slice(*place)], self.names[number].text)
+                weight = (place[1] - place[0]) * similarity
                 weighted[place] = Found(weight, number, read_as)
         return best_hits(borders, weighted)
 

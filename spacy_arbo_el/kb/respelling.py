@@ -79,15 +79,10 @@ def respelled(
         for position, entity in entities.at_all(positions).items()
     }
     common = ["" if match is None else _common_name(match, names) for match in matches]
-    return [name or _compatible_form(string) for name, string in zip(common, strings)]
-
-
-def _compatible_form(string: str) -> str:
-    """The compatible form of a string; "" where it has that already."""
-    form = compatible(string)
-    if form == string:
-        return ""
-    return form
+    return [
+        name or ("" if string.isascii() else compatible(string))
+        for name, string in zip(common, strings)
+    ]
 
 
 def _is_name(entities_of: Found, spelling: str) -> bool:

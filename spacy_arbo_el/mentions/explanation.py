@@ -53,12 +53,10 @@ class Explanation:
         """The probability that any entity of the knowledge base is meant, in words."""
         if self.link is None or not self.link.ids:
             return ""
-        best = self.link.shares[0]
-        shown = shown_probability(self.link.presence)
         coverage = f" ({self.coverage})" if self.coverage else ""
         return (
-            f"in the knowledge base: {shown}{coverage}; if so, the first with a share of "
-            f"{shown_probability(best)}"
+            f"in the knowledge base: {shown_probability(self.link.presence)}{coverage}; if so, "
+            f"the first with a share of {shown_probability(self.link.shares[0])}"
         )
 
     def candidate_rows(self) -> Iterator[tuple[int, str, str, str, str]]:

@@ -65,23 +65,21 @@ def interchanged_words(entities: Iterable[Sequence[str]]) -> Iterator[tuple[str,
 
 def related_words(word: str) -> Iterator[str]:
     """The words that would be the noun of an adjective, or an adjective of a noun."""
-    for ending, other in _BOTH_WAYS:
-        yield from _with_ending(word, ending, other)
+    return _with_endings(word, _BOTH_WAYS)
 
 
 def quality_words(word: str) -> Iterator[str]:
     """The nouns of an adjective such as "deficient", which names no deficiency by itself."""
-    for ending, other in _QUALITIES:
-        yield from _with_ending(word, ending, other)
+    return _with_endings(word, _QUALITIES)
 
 
 def latin_singulars(word: str) -> Iterator[str]:
     """The words that a word would be the Latin or Greek plural of."""
-    for ending, other in _PLURALS:
-        yield from _with_ending(word, ending, other)
+    return _with_endings(word, _PLURALS)
 
 
-def _with_ending(word: str, ending: str, other: str) -> Iterator[str]:
-    stem = word[: len(word) - len(ending)]
-    if len(stem) >= MIN_STEM and word.endswith(ending):
-        yield stem + other
+def _with_endings(word: str, pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for ending, other in pairs:
+        stem = word[: len(word) - len(ending)]
+        if len(stem) >= MIN_STEM and word.endswith(ending):
+            yield stem + other

@@ -129,10 +129,7 @@ class SimilarWords:
     def search(self, word: str) -> list[int]:
         """The numbers of the words that this one is a misspelling of, the most similar first."""
         pairs = count_ngrams([word], 2, 2).keys
-        if not len(self.keys):
-            return []
-        at = np.minimum(np.searchsorted(self.keys, pairs), len(self.keys) - 1)
-        at = at[self.keys[at] == pairs]
+        at = np.flatnonzero(np.isin(self.keys, pairs))
         if not len(at):
             return []
         rows = np.concatenate(

@@ -62,24 +62,15 @@ class ExpandAbbreviations:
         inside = inside_of(text, offsets)
         edits = []
         for start, end, has_number in occurrences(text, long_forms):
-            long_form = long_forms[text[start:end]]
-            definition = _definition(text, start, end, long_form)
-            if definition and inside[definition[0] - 1 : definition[1]].all():
-                edits.append((*definition, ""))
+            is_definition = (
+                start > 2 and text[start - 2 : start] + text[end : end + 1] == " ()"
+            )
+            if is_definition and inside[start - 3 : end + 1].all():
+                edits.append((start - 2, end + 1, ""))
             elif inside[start:end].all():
+                long_form = long_forms[text[start:end]]
                 edits.append((start, end, long_form + (" " if has_number else "")))
         return replace(text, offsets, edits)
-
-
-def _definition(
-    text: str, start: int, end: int, long_form: str
-) -> tuple[int, int] | None:
-    """The place of the brackets around an abbreviation behind its long form, with the blank."""
-    before = text[max(start - MAX_DISTANCE, 0) : start]
-    words = before.rstrip("([").rstrip()
-    if text[end : end + 1] in (")", "]") and words.endswith(long_form):
-        return start - len(before) + len(words), end + 1
-    return None
 
 
 def occurrences(text: str, shorts: Collection[str]) -> Iterator[tuple[int, int, bool]]:
