@@ -205,11 +205,11 @@ class Dictionary:
             folded.text, overlapping=True
         ):
             place = folded.original(start, end)
-            if place is None or not folded.is_name(
-                start, end, text[place[1] : place[1] + 1]
+            if (
+                place is None
+                or not folded.is_name(start, end, text[place[1] : place[1] + 1])
+                or not borders.may_be_name(*place)
             ):
-                continue
-            if not borders.may_be_name(*place):
                 continue
             # A name in its own spelling comes before the same word in any case.
             spelling = shape(text[slice(*place)], letters)

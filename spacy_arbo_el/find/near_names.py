@@ -194,11 +194,12 @@ class NearNames:
             return False
         stop_words = self.dictionary.stop_words
         words = self.index.words.bounds
-        count = len(words_of_name(text, stop_words))
         in_name = set(self.names[row].text.lower().split())
         missing = in_name.difference(JOINING, text.lower().split())
-        is_whole = not any(word in stop_words for word in missing)
-        return is_whole and count == words[row + 1] - words[row]
+        count = words[row + 1] - words[row]
+        return count == len(words_of_name(text, stop_words)) and not any(
+            word in stop_words for word in missing
+        )
 
     def _may_be(self, text: str, unit: Unit, row: int, similarity: float) -> bool:
         """Return whether a single word may be a name, by its upper and lower case."""

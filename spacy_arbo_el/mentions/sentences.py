@@ -39,8 +39,8 @@ def contexts_around(
     contexts = []
     for start, end in offsets:
         nearest = (start + end) // 2 - NEAR, (start + end) // 2 + NEAR
-        first = int(np.searchsorted(ends, min(start, nearest[0]), side="right"))
-        last = int(np.searchsorted(starts, max(end, nearest[1])))
+        first = np.searchsorted(ends, min(start, nearest[0]), side="right")
+        last = np.searchsorted(starts, max(end, nearest[1]))
         begins, stops = starts[first:last], ends[first:last]
         near = np.maximum(
             np.minimum(stops, nearest[1]) - np.maximum(begins, nearest[0]), 0
