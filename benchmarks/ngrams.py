@@ -171,7 +171,7 @@ def search(options: argparse.Namespace) -> None:
     import spacy
 
     from spacy_arbo_el.corpora.reader import MentionCorpus
-    from spacy_arbo_el.kb.vector_rows import VectorRows
+    from spacy_arbo_el.kb.vectors import VectorRows
     from spacy_arbo_el.linker import find_linker
     from spacy_arbo_el.training.table import GoldTable
 
@@ -206,7 +206,7 @@ def search(options: argparse.Namespace) -> None:
 def clustered(count: int, width: int, queries: int) -> Any:
     """Random vectors round random centres, of which there is one in 200, and queries near some."""
     from spacy_arbo_el.base.arrays import unit
-    from spacy_arbo_el.kb.vector_rows import VectorRows
+    from spacy_arbo_el.kb.vectors import VectorRows
 
     rng = np.random.default_rng(0)
     centres = rng.standard_normal((max(count // 200, 1), width), dtype=np.float32)

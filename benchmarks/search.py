@@ -28,7 +28,7 @@ from spacy_arbo_el.base.arrays import TopK, unit
 from spacy_arbo_el.cli.arguments import load_linker
 from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.kb.knowledge_base import ArboKB
-from spacy_arbo_el.kb.vector_rows import VectorRows
+from spacy_arbo_el.kb.vectors import VectorRows
 from spacy_arbo_el.linker import ArboLinker
 from spacy_arbo_el.retrieval.index import exact
 from spacy_arbo_el.retrieval.index.approximate import ApproximateIndex

@@ -19,6 +19,7 @@ from spacy_arbo_el.kb.importers import ImportReport
 from spacy_arbo_el.records.formats import corpus_formats, entity_formats
 from spacy_arbo_el.records.lines import OnBad, throw
 from spacy_arbo_el.records.objects import read_records
+from spacy_arbo_el.records.source import Source
 
 DISEASE = ("Disease",)
 
@@ -163,7 +164,7 @@ class ZeldaTitles:
         report = report or ImportReport()
         seen = set()
         for file in sorted(path.glob("*.jsonl")) if path.is_dir() else [path]:
-            for _, record in read_records(file):
+            for _, record in read_records(Source(file)):
                 numbers = record["wikipedia_ids"]
                 for title, number in zip(
                     map(article_title, record["wikipedia_titles"]), numbers
@@ -201,7 +202,7 @@ class Zelda:
     def read(
         self, path: Path, bad: OnBad = throw, counts: Counter | None = None
     ) -> Iterator[AnnotatedText]:
-        for _, record in read_records(path, bad):
+        for _, record in read_records(Source(path, bad)):
             text, titles = (
                 record["text"],
                 map(article_title, record["wikipedia_titles"]),
@@ -228,7 +229,7 @@ class MedMentions:
     def read(
         self, path: Path, bad: OnBad = throw, counts: Counter | None = None
     ) -> Iterator[AnnotatedText]:
-        for _, record in read_records(path, bad):
+        for _, record in read_records(Source(path, bad)):
             words: list[str] = []
             mentions = []
             for sentence in record["sents"]:

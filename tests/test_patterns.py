@@ -16,7 +16,7 @@ import spacy_arbo_el
 MATCHED = {
     *("pubtator.TEXT_LINE", "webanno.TOKEN", "webanno.CELL", "obo._QUOTED", "firms._OF_FIRM"),
     *("words._QUALIFIED", "headings._AT_END", "headings._IN_BRACKETS", "files._TEMPORARY"),
-    *("folding._LETTERS_BEFORE", "abbreviations._NUMBER"),
+    *("folding._LETTERS_BEFORE", "abbreviations._NUMBER", "tables.COMMENT"),
 }
 FEW, MANY = 250, 1000
 USUAL = " a0\n中"

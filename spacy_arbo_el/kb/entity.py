@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass, field
 from numbers import Real
 from typing import Any
 
+from ..base.arrays import is_missing
 from ..base.display import shortened
 from ..base.errors import Errors
 from ..names.firms import firm_forms
-from ..records.fields import is_missing
 from ..records.lines import is_storable
 
 NIL = "NIL"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base.arrays import TopK, first_of_each, has_vector, take_or
-from ..kb.vector_rows import VectorRows
+from ..kb.vectors import VectorRows
 from ..mentions.record import MentionBatch
 from .index.protocol import Index
 from .mention_search import nearest_in_document

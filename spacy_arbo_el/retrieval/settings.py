@@ -8,7 +8,7 @@ from spacy.util import registry
 
 from ..base.settings import check_count
 from ..kb.knowledge_base import ArboKB
-from ..kb.vector_rows import VectorRows
+from ..kb.vectors import VectorRows
 from ..kb.verbalizations import Verbalization
 from .exemplars import ExemplarStore
 from .index.protocol import BuildIndex, Index

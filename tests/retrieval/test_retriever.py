@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el import MentionBatch, SpanInputs
-from spacy_arbo_el.kb.vector_rows import VectorRows
+from spacy_arbo_el.kb.vectors import VectorRows
 from spacy_arbo_el.retrieval import retriever as module
 from spacy_arbo_el.retrieval.index.exact import FlatIndex
 from spacy_arbo_el.retrieval.neighbours import AllowedEntities

@@ -29,7 +29,7 @@ from .text import inside_of, replace
 _IN_BRACKETS = re.compile(r"\(([^()]+)\)|\[([^\[\]()]+)\]")
 # What stands before the brackets of "CHD (coronary heart disease)", and the other ways to define.
 _BEFORE = re.compile(r"(?<![\w-])(\w(?:[\w/-]{0,8}\w))\s?\Z")
-_OR = re.compile(r",?\s+or\s+(?:the\s+)?(\w(?:[\w/-]{0,8}\w))(?![\w-])")
+_OR = re.compile(r"(?<!\s),?\s+or\s+(?:the\s+)?(\w(?:[\w/-]{0,8}\w))(?![\w-])")
 _LISTED = re.compile(
     r"(?:\A|[\n;,.(])[^\S\n]*(\w(?:[\w/-]{0,8}\w))\s?[:=]\s([^\n;,.:()]+)"
 )

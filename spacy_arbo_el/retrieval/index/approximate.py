@@ -19,7 +19,7 @@ from ...base.arrays import TopK
 from ...base.devices import on_gpu
 from ...base.errors import Errors, Warnings
 from ...kb.attached_index import AttachedIndex
-from ...kb.vector_rows import VectorRows
+from ...kb.vectors import VectorRows
 from ..similarity import Similarity
 from .exact import (
     COSINE,

@@ -14,7 +14,7 @@ from ...base.compiling import numba_jit
 from ...base.errors import Errors
 from ...base.extras import OnFirstUse
 from ...kb.attached_index import AttachedIndex
-from ...kb.vector_rows import VectorRows
+from ...kb.vectors import VectorRows
 from ..similarity import Similarity
 from .protocol import Index
 

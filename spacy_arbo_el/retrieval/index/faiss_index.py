@@ -14,7 +14,7 @@ from ...base.errors import Errors, Warnings
 from ...base.log import log
 from ...base.settings import check_positive
 from ...kb.attached_index import AttachedIndex
-from ...kb.vector_rows import VectorRows
+from ...kb.vectors import VectorRows
 from ..similarity import Similarity
 from .approximate import (
     ApproximateIndex,

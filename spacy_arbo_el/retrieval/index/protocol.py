@@ -6,7 +6,7 @@ import numpy as np
 
 from ...base.arrays import TopK
 from ...kb.attached_index import AttachedIndex
-from ...kb.vector_rows import VectorRows
+from ...kb.vectors import VectorRows
 from ..similarity import Similarity
 
 

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.kb.vector_rows import VectorRows
+from spacy_arbo_el.kb.vectors import VectorRows
 from spacy_arbo_el.retrieval.index import exact
 from spacy_arbo_el.retrieval.index.exact import Flat, FlatIndex
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.kb.vector_rows import VectorRows
+from spacy_arbo_el.kb.vectors import VectorRows
 from spacy_arbo_el.retrieval.index import approximate, faiss_index
 from spacy_arbo_el.retrieval.index.approximate import ApproximateIndex
 from spacy_arbo_el.retrieval.index.exact import Flat, FlatIndex
