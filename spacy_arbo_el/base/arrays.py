@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -290,10 +289,3 @@ def mix(values: np.ndarray) -> np.ndarray:
     values = values ^ (values >> np.uint64(33))
     values = values * np.uint64(0xC4CEB9FE1A85EC53)
     return values ^ (values >> np.uint64(33))
-
-
-def is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN, or ``pandas.NA``."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return not isinstance(value, str) and isinstance(value, Real) and value != value

@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass, field
 from numbers import Real
 from typing import Any
 
-from ..base.arrays import is_missing
 from ..base.display import shortened
 from ..base.errors import Errors
 from ..names.firms import firm_forms
+from ..records.fields import is_missing
 from ..records.lines import is_storable
 
 NIL = "NIL"
@@ -61,7 +61,8 @@ class Entity:
         if "|" in self.id:
             raise Errors.E012(id=self.id)
         for name, kind in OPTIONAL.items():
-            if is_missing(getattr(self, name)):
+            value = getattr(self, name)
+            if (type(value) is not kind or value != value) and is_missing(value):
                 object.__setattr__(self, name, kind())
         if not is_frequency(self.frequency):
             raise Errors.E014(id=self.id, value=self.frequency)

@@ -3,9 +3,9 @@
 import ast
 import re
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
-from ..base.arrays import is_missing
 from ..base.errors import Errors
 
 LISTS = ("aliases", "types")
@@ -132,6 +132,13 @@ def further_ids(value: Any) -> list[str] | None:
     ):
         return list(ids)
     return None
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, or ``pandas.NA``."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return not isinstance(value, str) and isinstance(value, Real) and value != value
 
 
 def _as_list(value: Any) -> Any:

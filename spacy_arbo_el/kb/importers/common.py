@@ -6,9 +6,8 @@ from dataclasses import replace
 from numbers import Integral
 from typing import Any, Protocol, TypeVar
 
-from ...base.arrays import is_missing
 from ...base.errors import Errors, Warnings
-from ...records.fields import ALT_IDS, fields_of, further_ids, values_of
+from ...records.fields import ALT_IDS, fields_of, further_ids, is_missing, values_of
 from ...records.formats import Sniffing
 from ...records.lines import OnBad, PathLike, is_storable, throw
 from ...records.source import problem_in
