@@ -383,8 +383,8 @@ def score_package(folder: Path) -> None:
     }
     rows = {
         f"{name}, {kind}": row
-        for name, own in scores.items()
-        for kind, row in own.items()
+        for name, rows_of_lists in scores.items()
+        for kind, row in rows_of_lists.items()
     }
     srsly.write_json("metrics/package_ranker.json", rows)
 

@@ -147,6 +147,14 @@ def minus_ones(shape: int | tuple[int, ...]) -> np.ndarray:
     return np.full(shape, -1, dtype=np.int64)
 
 
+def places_of(sorted_keys: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """(k,) int64, where each of k keys is among ascending ones; -1 for none."""
+    if not len(sorted_keys):
+        return minus_ones(len(keys))
+    place = np.minimum(np.searchsorted(sorted_keys, keys), len(sorted_keys) - 1)
+    return np.where(sorted_keys[place] == keys, place, -1)
+
+
 def take_or(values: np.ndarray, places: np.ndarray, missing: float) -> np.ndarray:
     """``values[places]``, with ``missing`` where a place is -1."""
     if not len(values):

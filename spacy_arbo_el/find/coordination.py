@@ -8,15 +8,13 @@ from typing import NamedTuple
 
 from ..names.coordination import BETWEEN
 from ..names.word_index import WordIndex
-from .windows import JOINING, Unit, nearest_names
+from .windows import JOINING, Place, Unit, nearest_names
 
 # The most words of a part, and those of a symbol, such as "B" in "hepatitis B and C".
 MOST_WORDS = 3
 LONGEST_SYMBOL = 2
 # An abbreviation in brackets.
 _IN_BRACKETS = re.compile(r"\s?\([A-Z][^\s()]{1,9}\)\s?-?")
-
-Place = tuple[int, int]
 
 
 class Shared(NamedTuple):

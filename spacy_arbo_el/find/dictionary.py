@@ -4,17 +4,16 @@ import re
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ahocorasick_rs import AhoCorasick
 from spacy.language import Language
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..base.bundled import english_words
 from ..corpora.annotated import LABEL
 from ..kb.entity import Entity
-from ..mentions.getters import FOUND_AS, SpanGetter, set_mentions
 from ..names.folding import Letters, fold, shape, with_whole_words
 from ..names.spellings import (
     folded,
@@ -28,15 +27,11 @@ from .edges import without_markup
 from .ordinary import is_other_thing
 from .splitting import Borders
 from .top_terms import TopTerms
-from .windows import best_without_overlaps
-
-if TYPE_CHECKING:
-    from .near_names import NearNames
+from .windows import Place, best_without_overlaps
 
 # Shorter names are found in their own spelling only: "ALL" is a disease, "all" is none.
 SHORT = 4
 
-Place = tuple[int, int]
 _CONSONANTS = re.compile("[b-df-hj-np-tv-xz]+")
 _LAST_WORD = re.compile(r"(?<![a-z])[a-z]+\Z")
 
@@ -229,37 +224,6 @@ def best_hits(borders: Borders, found: Mapping[Place, Found]) -> list[Hit]:
     return [
         Hit(*borders.tokens(*places[row]), *found[places[row]][1:]) for row in chosen
     ]
-
-
-def mark_names(
-    doc: Doc,
-    finder: "Dictionary | NearNames",
-    getter: SpanGetter,
-    overwrite: bool = True,
-) -> Doc:
-    """Set the names of a document as its mentions.
-
-    The label of a mention is the first type of the first entity of that name.
-
-    getter: Where mentions are put.
-    overwrite: Whether mentions that are there are replaced. Otherwise names that overlap with
-        one are left out.
-    """
-    spans = []
-    for start, end, name, read_as in finder.hits(doc):
-        spans.append(Span(doc, start, end, label=finder.names[name].label))
-        if read_as != spans[-1]._.get(FOUND_AS):
-            spans[-1]._.set(FOUND_AS, read_as)
-    if not overwrite:
-        key = getter.spans_key
-        earlier_spans = list(doc.ents if key is None else doc.spans.get(key, ()))
-        taken = {token.i for span in earlier_spans for token in span}
-        free = (
-            span for span in spans if taken.isdisjoint(range(span.start, span.end))
-        )
-        spans = [*earlier_spans, *free]
-    set_mentions(doc, spans, getter)
-    return doc
 
 
 def _add(names: dict[str, Name], key: str, name: Name) -> None:

@@ -14,10 +14,16 @@ from ..base.errors import Errors, Warnings
 from ..base.log import warn_once
 from ..base.settings import check_choice
 from ..linker import ArboLinker
-from ..mentions.getters import find_mentions, same_tokens, set_mentions
+from ..mentions.getters import (
+    FOUND_AS,
+    SpanGetter,
+    find_mentions,
+    same_tokens,
+    set_mentions,
+)
 from ..mentions.record import document_id
 from ..storage.locks import RevisionCache
-from .dictionary import Dictionary, mark_names
+from .dictionary import Dictionary
 from .near_names import NearNames
 
 # How names are found: also in another form, or in their own spelling only.
@@ -165,6 +171,37 @@ def _linker_after(
     if matching:
         return matching[0]
     raise Errors.E511(wanted=linker_name or "arbo_linker")
+
+
+def mark_names(
+    doc: Doc,
+    finder: Dictionary | NearNames,
+    getter: SpanGetter,
+    overwrite: bool = True,
+) -> Doc:
+    """Set the names of a document as its mentions.
+
+    The label of a mention is the first type of the first entity of that name.
+
+    getter: Where mentions are put.
+    overwrite: Whether mentions that are there are replaced. Otherwise names that overlap with
+        one are left out.
+    """
+    spans = []
+    for start, end, name, read_as in finder.hits(doc):
+        spans.append(Span(doc, start, end, label=finder.names[name].label))
+        if read_as != spans[-1]._.get(FOUND_AS):
+            spans[-1]._.set(FOUND_AS, read_as)
+    if not overwrite:
+        key = getter.spans_key
+        earlier_spans = list(doc.ents if key is None else doc.spans.get(key, ()))
+        taken = {token.i for span in earlier_spans for token in span}
+        free = (
+            span for span in spans if taken.isdisjoint(range(span.start, span.end))
+        )
+        spans = [*earlier_spans, *free]
+    set_mentions(doc, spans, getter)
+    return doc
 
 
 def make_finder(nlp: Language, linker: ArboLinker, find: str) -> Finder | None:

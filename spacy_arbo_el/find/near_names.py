@@ -30,7 +30,6 @@ from .dictionary import (
     Found,
     Hit,
     Name,
-    Place,
     best_hits,
     is_exact,
     is_usable,
@@ -38,7 +37,7 @@ from .dictionary import (
 from .edges import without_markup
 from .ordinary import is_other_thing
 from .splitting import Borders
-from .windows import JOINING, Unit, near_windows, read_units
+from .windows import JOINING, Place, Unit, near_windows, read_units
 
 # The least share of words that a window and a name have in common (cosine): all of them, of which
 # some may be misspelled.

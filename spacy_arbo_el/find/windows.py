@@ -19,6 +19,8 @@ from ..names.word_index import (
     words_of_name,
 )
 
+# The start and the end of a stretch of text, in characters.
+Place = tuple[int, int]
 # The most words of a window, stop words left out.
 MOST_WORDS = 8
 # Stop words that may stand within a name whose words are in another order.

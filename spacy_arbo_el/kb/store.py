@@ -81,11 +81,11 @@ class EntityStore:
 
     def current_ids(self, ids: Iterable[str]) -> dict[str, str]:
         """Current ids: of the entity, or the id itself."""
-        distinct = _distinct(ids)
-        by_id = self._found(distinct)
+        all_ids = list(ids)
+        by_id = self._found(all_ids)
         return {
             entity_id: by_id.get(entity_id, (-1, entity_id))[1]
-            for entity_id in distinct
+            for entity_id in all_ids
         }
 
     def _found(self, ids: Iterable[str]) -> dict[str, tuple[int, str]]:

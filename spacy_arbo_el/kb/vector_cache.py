@@ -15,7 +15,14 @@ from typing import Any
 import numpy as np
 from filelock import FileLock, Timeout
 
-from ..base.arrays import AppendOnly, check_vectors, has_vector, int_array, minus_ones
+from ..base.arrays import (
+    AppendOnly,
+    check_vectors,
+    has_vector,
+    int_array,
+    places_of,
+    take_or,
+)
 from ..base.errors import Errors, Warnings
 from ..base.log import log, warn_once
 from ..storage.folders import link
@@ -170,14 +177,7 @@ class VectorCache:
             return self._state.vectors.rows, self._state.readable, rows
 
     def _find(self, keys: np.ndarray) -> np.ndarray:
-        if not len(self._state.sorted):
-            return minus_ones(len(keys))
-        place = np.minimum(
-            np.searchsorted(self._state.sorted, keys), len(self._state.sorted) - 1
-        )
-        return np.where(
-            self._state.sorted[place] == keys, self._state.row_of[place], -1
-        )
+        return take_or(self._state.row_of, places_of(self._state.sorted, keys), -1)
 
     def _read(self) -> None:
         try:

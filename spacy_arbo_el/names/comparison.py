@@ -229,12 +229,14 @@ def is_one_edit(word: Letters, other: Letters) -> bool:  # pragma: no cover - co
     prefix: "macrocytic" is no "microcytic".
     """
     same, ending = edges_alike(word, other)
-    left = max(len(word), len(other)) - same - ending
+    differing = max(len(word), len(other)) - same - ending
     has_length = len(word) == len(other)
-    if same == 0 or not has_length or left < 2:
-        return left < 2 and same > int(has_length and left == 1)
+    if same == 0 or not has_length or differing < 2:
+        return differing < 2 and same > int(has_length and differing == 1)
     return (
-        left == 2 and word[same] == other[same + 1] and word[same + 1] == other[same]
+        differing == 2
+        and word[same] == other[same + 1]
+        and word[same + 1] == other[same]
     )
 
 

@@ -10,10 +10,9 @@ BETWEEN = re.compile(
     rf"(?:-?(?:{_BLANKS},)?{_BLANKS}\b(?:and/or|and|or|und|oder|et|ou|y|o)\s+|{_BLANKS}[,/&]\s*)"
     r"(?:of\s+)?(?:the\s+)?"
 )
-Place = tuple[int, int]
 
 
-def parts_of(text: str) -> list[Place]:
+def parts_of(text: str) -> list[tuple[int, int]]:
     """The places of what a text coordinates."""
     gaps = [match.span() for match in BETWEEN.finditer(text)]
     edges = [0, *(edge for gap in gaps for edge in gap), len(text)]

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from spacy.util import minibatch
 
-from ..base.arrays import AppendOnly, int_array, minus_ones, mix, offsets_of, take_or
+from ..base.arrays import AppendOnly, int_array, mix, offsets_of, places_of, take_or
 from .comparison import N_FIELDS, Interchanged, StringFeatures, compare
 from .words import NEGATING, numbers_among, words_of
 
@@ -192,10 +192,7 @@ class FeatureReader:
     def _numbers_of(self, keys: np.ndarray) -> np.ndarray:
         """Numbers of n-grams: (k,) int64, -1 for none."""
         sorted_keys, numbers = self._known
-        if not len(sorted_keys):
-            return minus_ones(len(keys))
-        at = np.minimum(np.searchsorted(sorted_keys, keys), len(sorted_keys) - 1)
-        return np.where(sorted_keys[at] == keys, numbers[at], -1)
+        return take_or(numbers, places_of(sorted_keys, keys), -1)
 
     def weights(self) -> np.ndarray:
         """Inverse document frequency per n-gram: (n-grams,) float32. 0 where no counted string

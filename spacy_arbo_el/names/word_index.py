@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.arrays import int_array, minus_ones, offsets_of
+from ..base.arrays import int_array, minus_ones, offsets_of, places_of
 from ..base.compiling import jit_helper, numba_jit
 from .british import american
 from .comparison import MIN_MISSPELLED, is_one_edit
@@ -129,7 +129,8 @@ class SimilarWords:
     def search(self, word: str) -> list[int]:
         """The numbers of the words that this one is a misspelling of, the most similar first."""
         pairs = count_ngrams([word], 2, 2).keys
-        at = np.flatnonzero(np.isin(self.keys, pairs))
+        places = places_of(self.keys, pairs)
+        at = places[places >= 0]
         if not len(at):
             return []
         rows = np.concatenate(

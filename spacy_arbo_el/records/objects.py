@@ -82,7 +82,7 @@ def json_values(source: Source) -> Iterator[tuple[int, Any]]:
 
 
 def check_object(value: Any) -> None:
-    """Raise Problem for a value that is no object."""
+    """Raise ValueError for a value that is no object."""
     if not isinstance(value, dict):
         raise ValueError(f"must be an object, got {json_kind(value)}.")
 

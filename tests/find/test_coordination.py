@@ -4,7 +4,7 @@ import pytest
 import spacy
 
 from spacy_arbo_el import Entity
-from spacy_arbo_el.find.dictionary import mark_names
+from spacy_arbo_el.find.finders import mark_names
 from spacy_arbo_el.find.near_names import NearNames
 from spacy_arbo_el.mentions.getters import EntSpans
 

@@ -11,7 +11,8 @@ from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc, Span, SpanGroup
 
 from spacy_arbo_el import ArboKB, Entity
-from spacy_arbo_el.find.dictionary import Dictionary, mark_names
+from spacy_arbo_el.find.dictionary import Dictionary
+from spacy_arbo_el.find.finders import mark_names
 from spacy_arbo_el.find.near_names import NearNames
 from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans
 from spacy_arbo_el.names.folding import fold
