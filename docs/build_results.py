@@ -52,13 +52,20 @@ SHARES = {
     "ari_unseen": "ARI, unseen",
     "b3_unseen": "B³, unseen",
     "before": "R@1 before",
+    "fitted": "fitted",
     "trained": "trained",
     "averaged": "averaged",
+    "fitted_unseen": "fitted, unseen",
+    "trained_unseen": "trained, unseen",
+    "fitted_decided": "accuracy, fitted",
+    "trained_decided": "accuracy, trained",
 }
 # Paired differences of shares: the mean, and the ends of the interval.
 DIFFERENCES = {
     "trained_less_before": "trained less before",
     "averaged_less_trained": "averaged less trained",
+    "trained_less_fitted": "trained less fitted",
+    "trained_less_fitted_unseen": "trained less fitted, unseen",
 }
 # Scores of benchmarks/peers.py, in its units.
 MEASURES = {
@@ -155,6 +162,12 @@ TABLES = {
         "exemplars and a fitted ranker gain 13 points, and an epoch of training half a point: 5 on "
         "unseen entities, 1 on new strings. On BC5CDR it is 23, and 0.4: 2 and 2. Four epochs gain "
         "no more than one.",
+    ),
+    "fit_or_train": (
+        "Training beside a fit, on documents that neither has seen",
+        "R@1 on a fifth of the training documents (`fit_or_train.py`). *Fitted* is `arbo fit "
+        "--strategy both` on the others, with the encoder untrained; *trained* is `linker` on the "
+        "same documents. Intervals are over mentions. On CRAFT a batch is one paper.",
     ),
     "folds": (
         "Training, judged by entities that it has not seen",
