@@ -142,6 +142,11 @@ def int_array(values: Any) -> np.ndarray:
     return np.array(values, dtype=np.int64)
 
 
+def no_numbers() -> np.ndarray:
+    """An empty array of int64."""
+    return int_array([])
+
+
 def minus_ones(shape: int | tuple[int, ...]) -> np.ndarray:
     """An array of int64 in which -1 stands for none."""
     return np.full(shape, -1, dtype=np.int64)

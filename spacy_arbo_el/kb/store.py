@@ -264,11 +264,6 @@ class EntityStore:
             position for (position,) in self.database.rows(statement, (generation,))
         ]
 
-    def has_changed_since(self, generation: int) -> bool:
-        """Return whether a later edit changed an entity."""
-        statement = "SELECT 1 FROM changed WHERE generation > ? LIMIT 1"
-        return bool(self.database.rows(statement, (generation,)))
-
     def redirects(self) -> dict[str, str]:
         """The ids that lead to entities with another id."""
         return dict(self.database.rows("SELECT old, new FROM redirect"))

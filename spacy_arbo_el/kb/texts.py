@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base.arrays import int_array, offsets_of
+from ..base.arrays import int_array, no_numbers, offsets_of
 from ..encoders.protocol import Text
-from ..storage.files import pack_arrays, unpack_arrays
 from .entity import Entity
 from .store import EntityStore
 from .verbalizations import Verbalization
@@ -33,10 +32,6 @@ def keys_of(texts: Iterable[Text]) -> list[int]:
     return [text_key(text) for text in texts]
 
 
-def _none() -> np.ndarray:
-    return int_array([])
-
-
 @dataclass(frozen=True, eq=False)
 class TextRows:
     """The texts of all entities in one state of a knowledge base, a row for each.
@@ -54,8 +49,8 @@ class TextRows:
     uuid: str = ""
     generation: int = -1
     identity: str = ""
-    owners: np.ndarray = field(default_factory=_none)
-    keys: np.ndarray = field(default_factory=_none)
+    owners: np.ndarray = field(default_factory=no_numbers)
+    keys: np.ndarray = field(default_factory=no_numbers)
 
     @property
     def live(self) -> np.ndarray:
@@ -113,43 +108,34 @@ class TextRows:
         return np.array_equal(self.keys[: len(earlier.keys)], earlier.keys)
 
     def to_bytes(self) -> bytes:
-        state = [self.uuid, self.generation, self.identity]
-        text = np.frombuffer(json.dumps(state).encode("utf8"), dtype=np.uint8)
-        data = pack_arrays({"about": text, "owners": self.owners, "keys": self.keys})
+        state = json.dumps([self.uuid, self.generation, self.identity]).encode("utf8")
+        rows = np.stack([self.owners, self.keys]).astype("<i8")
+        data = state + b"\n" + rows.tobytes()
         return zlib.crc32(data).to_bytes(4, "little") + data
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "TextRows":
         """Load the output of ``to_bytes``. ValueError where it is damaged, or something else."""
+        if zlib.crc32(data[4:]).to_bytes(4, "little") != data[:4]:
+            raise ValueError("its checksum is wrong")
         try:
-            if zlib.crc32(data[4:]).to_bytes(4, "little") != data[:4]:
-                raise ValueError("its checksum is wrong")
-            arrays = unpack_arrays(data[4:])
-            uuid, generation, identity = json.loads(arrays["about"].tobytes())
-            owners = arrays["owners"]
-            keys = arrays["keys"]
-        except Exception as error:  # whatever reading damaged bytes may raise
+            state, _, rows = data[4:].partition(b"\n")
+            uuid, generation, identity = json.loads(state)
+            owners, keys = np.frombuffer(rows, "<i8").reshape(2, -1)
+        except (TypeError, RecursionError) as error:
             raise ValueError(f"{type(error).__name__}: {error}") from None
-        is_array = all(
-            a.dtype == np.int64 and a.shape == (len(keys),) for a in (owners, keys)
-        )
-        if not is_array or [type(uuid), type(generation), type(identity)] != [
-            str,
-            int,
-            str,
-        ]:
+        if [type(uuid), type(generation), type(identity)] != [str, int, str]:
             raise ValueError("its values are of other types")
         return cls(uuid, generation, identity, owners, keys)
 
-    def fits(self, manifest: dict[str, Any], identity: str) -> bool:
-        """Return whether an earlier state, with a verbalization's identity, has these texts."""
+    def fits(self, manifest: dict[str, Any]) -> bool:
+        """Return whether these are texts of an earlier state, by a verbalization with a name."""
         is_earlier = (
             self.uuid == manifest["uuid"] and self.generation <= manifest["generation"]
         )
-        is_same = bool(identity) and self.identity == identity
         return (
             is_earlier
-            and is_same
+            and self.identity != ""
             and int(self.owners.max(initial=-1)) < manifest["positions"]
         )
 

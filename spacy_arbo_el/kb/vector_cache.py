@@ -2,7 +2,6 @@
 
 import json
 import os
-import struct
 import sys
 import uuid
 import zlib
@@ -10,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -20,6 +18,7 @@ from ..base.arrays import (
     check_vectors,
     has_vector,
     int_array,
+    no_numbers,
     places_of,
     take_or,
 )
@@ -33,18 +32,25 @@ from .vector_files import (
     HEADER,
     VectorFolder,
     VectorKind,
+    kind_of_file,
     parse_header,
-    read_header,
 )
 
 # Seconds to wait for another program that encodes the same texts.
 PATIENCE = 600.0
 # A file with more rows for each text than so many is written anew without those of older lists.
 MOST_ROWS = 2
-# The number of rows copied at a time.
-STEP = 65536
-# How many rows a block has, and its checksum.
-_BLOCK = struct.Struct("<qq")
+# The number of rows copied or checked at a time.
+STEP = 16384
+# Bytes of a row in the file of keys: its key and its checksum, both int64.
+ENTRY = 16
+
+
+def checksums(keys: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """Checksums of vectors with their keys: (n,) int64. 0 for zeros, which are of no text."""
+    starts = ((keys ^ keys >> 32) & 0xFFFFFFFF).tolist()
+    sums = int_array(list(map(zlib.crc32, np.ascontiguousarray(vectors), starts)))
+    return np.where(has_vector(vectors), sums, 0)
 
 
 def as_stored(vectors: np.ndarray, dtype: str) -> np.ndarray:
@@ -56,33 +62,61 @@ def as_stored(vectors: np.ndarray, dtype: str) -> np.ndarray:
     return stored
 
 
-@dataclass
-class _KnownFiles:
-    """The state of a cache's files as it was last read.
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of a cache as they were last read.
 
     vectors: All vectors, in the order of the file.
-    sorted: (n,) int64, the keys of those that can be used, ascending.
-    row_of: (n,) int64, the row of each of these keys.
     readable: (rows,) bool, the vectors that are no zeros.
+    keys: (n,) int64, the keys of those that can be used, ascending.
+    row_of: (n,) int64, the row of each of these keys.
     header: The first bytes of both files; empty for no files.
-    width: The length of a vector in the files.
-    end: The first byte of the file of keys that was not read.
-    damage: The problem of the files; "" for none.
+    damage: The problem of the files; "" for none. Vectors that are damaged count as missing.
     """
 
     vectors: AppendOnly
-    sorted: np.ndarray
-    row_of: np.ndarray
     readable: np.ndarray
+    keys: np.ndarray
+    row_of: np.ndarray
     header: bytes = b""
-    width: int = 0
-    end: int = HEADER
     damage: str = ""
 
     @classmethod
-    def empty(cls, dtype: str) -> "_KnownFiles":
-        none = int_array([])
-        return cls(AppendOnly.empty(dtype), none, none, np.zeros(0, dtype=bool))
+    def empty(cls, dtype: str, header: bytes = b"") -> "_Rows":
+        none = no_numbers()
+        return cls(AppendOnly.empty(dtype), none.astype(bool), none, none, header)
+
+    def __len__(self) -> int:
+        return self.vectors.length
+
+    def find(self, keys: np.ndarray) -> np.ndarray:
+        """(n,) int64, the row of each key, -1 for none."""
+        return take_or(self.row_of, places_of(self.keys, keys), -1)
+
+    def extended(
+        self,
+        vectors: AppendOnly,
+        keys: np.ndarray,
+        readable: np.ndarray,
+        usable: np.ndarray | None = None,
+    ) -> "_Rows":
+        """These rows and further ones.
+
+        vectors: All vectors, those of the present rows first.
+        usable: (k,) bool, which of the ``k`` new rows can be used; None for all.
+        """
+        order = np.argsort(keys, kind="stable")
+        if usable is not None:
+            order = order[usable[order]]
+        places = np.searchsorted(self.keys, keys[order])
+        return _Rows(
+            vectors,
+            np.append(self.readable, readable),
+            np.insert(self.keys, places, keys[order]),
+            np.insert(self.row_of, places, len(self) + order),
+            self.header,
+            self.damage,
+        )
 
 
 class VectorCache:
@@ -104,7 +138,7 @@ class VectorCache:
         self._lock = ForkableLock()
         # By process: a lock is not inherited by a fork.
         self._file_locks: dict[int, FileLock] = {}
-        self._forget()
+        self._rows = _Rows.empty(vector_kind.dtype)
         if folder is not None:
             self._read()
 
@@ -114,30 +148,22 @@ class VectorCache:
             with suppress(OSError):
                 os.utime(self._path(".keys"))
 
-    def _forget(self) -> None:
-        self._state = _KnownFiles.empty(self.about.dtype)
-
-    @property
-    def damage(self) -> str:
-        """The problem of the files; "" for none. Vectors that are damaged count as missing."""
-        return self._state.damage
-
     def _path(self, suffix: str) -> Path:
         assert self.folder is not None
         return self.folder.path / f"{self.about.name}{suffix}"
 
     def __len__(self) -> int:
-        return self._state.vectors.length
+        return len(self._rows)
+
+    @property
+    def damage(self) -> str:
+        """The problem of the files; "" for none."""
+        return self._rows.damage
 
     @property
     def keys(self) -> np.ndarray:
         """(n,) int64, the keys of the texts that have a vector, ascending."""
-        return self._state.sorted
-
-    @property
-    def width(self) -> int:
-        """The length of a vector; 0 if there are none."""
-        return self._state.vectors.buffer.shape[1] if len(self) else 0
+        return self._rows.keys
 
     # Reading
 
@@ -147,55 +173,57 @@ class VectorCache:
         keys: (n,) int64, see ``texts.keys_of``.
         RETURNS: (n,) bool, which of them have a vector here, and (found, width) float32, these.
         """
-        vectors, _, rows = self.locate(keys)
+        vectors, rows, _ = self.locate(keys)
         has_row = rows >= 0
         return has_row, vectors[rows[has_row]].astype(np.float32)
 
     def has(self, keys: np.ndarray) -> np.ndarray:
         """(n,) bool, which texts have a vector here."""
-        return self.locate(keys)[2] >= 0
+        return self.locate(keys)[1] >= 0
+
+    def missing(self, keys: np.ndarray) -> np.ndarray:
+        """The keys of texts that have no vector here."""
+        return keys[~self.has(keys)]
 
     def locate(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Find the rows of texts.
 
         keys: (n,) int64.
-        RETURNS: All vectors in their stored type, (rows, width), mapped and not read; (rows,) bool,
-            whether they are no zeros; (n,) int64 the row of each text, -1 for none.
+        RETURNS: All vectors in their stored type, (rows, width), mapped and not read; (n,) int64
+            the row of each text, -1 for none; (n,) bool, whether it has a vector and no zeros.
         """
         with self._lock:
-            rows = self._find(keys)
+            before = self._rows
+            rows = before.find(keys)
             if (rows < 0).any() and self.folder is not None:
-                state = replace(self._state)
                 self._read()
-                again = self._find(keys)
+                again = self._rows.find(keys)
                 if ((rows >= 0) & (again < 0)).any():
                     # The files were replaced by others, or are being replaced. What was mapped
                     # stays readable.
-                    self._state = state
+                    self._rows = before
                 else:
                     rows = again
-            return self._state.vectors.rows, self._state.readable, rows
-
-    def _find(self, keys: np.ndarray) -> np.ndarray:
-        return take_or(self._state.row_of, places_of(self._state.sorted, keys), -1)
+            readable = take_or(self._rows.readable, rows, False)
+            return self._rows.vectors.rows, rows, readable
 
     def _read(self) -> None:
         try:
             with self._path(".keys").open("rb") as file:
                 header = file.read(HEADER)
                 # A shorter file is an older copy, such as a backup that was put back.
-                is_older = os.fstat(file.fileno()).st_size < self._state.end
-                if header != self._state.header or is_older:
-                    self._forget()
-                    parsed = parse_header(header)
-                    if parsed is None or parsed[0] != self.about:
-                        raise ValueError("it has another header")
-                    self._state.width = parsed[1]
-                    self._state.header = header
-                file.seek(self._state.end)
+                end = HEADER + ENTRY * len(self)
+                is_older = os.fstat(file.fileno()).st_size < end
+                if header != self._rows.header or is_older:
+                    self._forget(header)
+                    end = HEADER
+                parsed = parse_header(header)
+                if parsed is None or parsed[0] != self.about:
+                    raise ValueError("it has another header")
+                file.seek(end)
                 data = file.read()
             if data:
-                self._read_blocks(data)
+                self._read_rows(data, parsed[1])
         except FileNotFoundError as error:
             self._forget()
             if error.filename != str(self._path(".keys")):
@@ -204,61 +232,42 @@ class VectorCache:
             self._forget()
             self._note_damage(str(error))
 
-    def _read_blocks(self, data: bytes) -> None:
-        """Take in the blocks of rows that follow those which are known."""
-        path = self._path(".bin")
+    def _forget(self, header: bytes = b"") -> None:
+        self._rows = _Rows.empty(self.about.dtype, header)
+
+    def _read_rows(self, data: bytes, width: int) -> None:
+        """Take in the rows that follow those which are known. data: Their keys and checksums."""
+        dtype = np.dtype(self.about.dtype)
         start = len(self)
-        width = self._state.width
-        stride = width * np.dtype(self.about.dtype).itemsize
-        keys = []
-        readable = []
-        valid = []
-        with path.open("rb") as file:
-            if file.read(HEADER) != self._state.header:
+        keys, sums = (
+            np.frombuffer(data, "<i8", len(data) // ENTRY * 2).reshape(-1, 2).T
+        )
+        with self._path(".bin").open("rb") as file:
+            if file.read(HEADER) != self._rows.header:
                 raise ValueError("it is of other vectors")
-            rows = (os.fstat(file.fileno()).st_size - HEADER) // stride
-            at = 0
-            end = start
-            while at + _BLOCK.size <= len(data):
-                count, crc = _BLOCK.unpack_from(data, at)
-                last = at + _BLOCK.size + 9 * count
-                if count <= 0 or last > len(data) or end + count > rows:
-                    break
-                entries = data[at + _BLOCK.size : last]
-                keys.append(np.frombuffer(entries, "<i8", count))
-                readable.append(np.frombuffer(entries, bool, count, 8 * count))
-                is_valid = True
-                if rows * stride <= self.most_checked:
-                    file.seek(HEADER + end * stride)
-                    is_valid = crc == zlib.crc32(
-                        file.read(count * stride), zlib.crc32(entries)
-                    )
-                valid.append(np.full(count, is_valid))
-                at = last
-                end = end + count
-            usable = np.concatenate([*valid, np.zeros(0, dtype=bool)])
-            if len(usable):
+            size = os.fstat(file.fileno()).st_size - HEADER
+            keys = keys[: size // (width * dtype.itemsize) - start]
+            usable = np.ones(len(keys), dtype=bool)
+            file.seek(HEADER + start * width * dtype.itemsize)
+            for at in range(0, len(keys) if size <= self.most_checked else 0, STEP):
+                block = slice(at, min(at + STEP, len(keys)))
+                count = block.stop - at
+                vectors = np.fromfile(file, dtype, count * width).reshape(count, width)
+                usable[block] = checksums(keys[block], vectors) == sums[block]
+            if len(keys):
                 # By the open file: the path may be that of another by now.
-                mapped = np.memmap(file, self.about.dtype, "r", HEADER, (end, width))
-                self._state.vectors = AppendOnly.of(np.asarray(mapped))
-        if len(usable):
-            self._index(np.concatenate(keys), start, usable)
-            self._state.readable = np.concatenate([self._state.readable, *readable])
-        self._state.end += at
+                shape = start + len(keys), width
+                mapped = np.memmap(file, dtype, "r", HEADER, shape)
+                rows = AppendOnly.of(np.asarray(mapped))
+                readable = sums[: len(keys)] != 0
+                self._rows = self._rows.extended(rows, keys, readable, usable)
         if not usable.all():
             self._note_damage("its checksum is wrong")
-        elif at < len(data):
+        elif ENTRY * len(keys) < len(data):
             self._note_damage("it is cut off")
 
-    def _index(self, keys: np.ndarray, start: int, usable: np.ndarray) -> None:
-        order = np.argsort(keys, kind="stable")
-        order = order[usable[order]]
-        places = np.searchsorted(self._state.sorted, keys[order])
-        self._state.sorted = np.insert(self._state.sorted, places, keys[order])
-        self._state.row_of = np.insert(self._state.row_of, places, start + order)
-
     def _note_damage(self, problem: str) -> None:
-        self._state.damage = problem
+        self._rows = replace(self._rows, damage=problem)
         warn_once(Warnings.W504.format(path=self._path(".bin"), problem=problem))
 
     # Writing
@@ -284,8 +293,9 @@ class VectorCache:
         """
         stored = as_stored(check_vectors(vectors, len(keys)), self.about.dtype)
         with self._lock:
-            if len(self) and len(keys) and stored.shape[1] != self.width:
-                raise Errors.E007(got=stored.shape[1], expected=self.width)
+            width = self._rows.vectors.buffer.shape[1]
+            if len(self) and len(keys) and stored.shape[1] != width:
+                raise Errors.E007(got=stored.shape[1], expected=width)
             if self.folder is not None:
                 try:
                     with self.filling():
@@ -294,16 +304,9 @@ class VectorCache:
                     return
                 except OSError as error:
                     self._leave_folder(error)
-            new_keys, new = self._new(keys, stored)
-            self._index(new_keys, len(self), np.ones(len(new_keys), dtype=bool))
-            self._state.vectors = self._state.vectors.with_rows(new)
-            self._state.readable = np.concatenate(
-                [self._state.readable, has_vector(new)]
-            )
-
-    def missing(self, keys: np.ndarray) -> np.ndarray:
-        """The keys of texts that have no vector here."""
-        return keys[~self.has(keys)]
+            keys, new = self._new(keys, stored)
+            rows = self._rows.vectors.with_rows(new)
+            self._rows = self._rows.extended(rows, keys, has_vector(new))
 
     def take_over(self, source: "VectorCache", keys: np.ndarray) -> None:
         """Copy vectors of texts that another cache has."""
@@ -318,41 +321,40 @@ class VectorCache:
         self, keys: np.ndarray, vectors: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         first = np.sort(np.unique(keys, return_index=True)[1])
-        first = first[self._find(keys[first]) < 0]
+        first = first[self._rows.find(keys[first]) < 0]
         return keys[first], vectors[first]
 
     def _write(self, keys: np.ndarray, vectors: np.ndarray) -> None:
         if not len(keys):
             return
-        if self._state.damage and len(self):
+        if self._rows.damage and len(self):
             # Other programs may have the damaged files open: they are not changed.
-            keys = np.concatenate([self._state.sorted, keys])
-            vectors = np.concatenate(
-                [self._state.vectors.rows[self._state.row_of], vectors]
-            )
+            intact = self._rows.vectors.rows[self._rows.row_of]
+            keys = np.append(self._rows.keys, keys)
+            vectors = np.concatenate([intact, vectors])
         assert self.folder is not None
-        self.folder.make_room(
-            self.about.name, vectors.nbytes + 9 * len(keys) + 2 * HEADER
-        )
-        if self._state.damage or not self._state.header:
+        size = vectors.nbytes + ENTRY * len(keys) + 2 * HEADER
+        self.folder.make_room(self.about.name, size)
+        if self._rows.damage or not self._rows.header:
             self._create(vectors.shape[1])
-        rows = np.ascontiguousarray(vectors).data
-        entries = keys.astype("<i8").tobytes() + has_vector(vectors).tobytes()
-        block = _BLOCK.pack(len(keys), zlib.crc32(rows, zlib.crc32(entries))) + entries
-        _write_at(self._path(".bin"), HEADER + len(self) * vectors[0].nbytes, rows)
-        _write_at(self._path(".keys"), self._state.end, block)
+        entries = np.stack([keys, checksums(keys, vectors)], axis=1).astype("<i8")
+        for suffix, rows in ((".bin", vectors), (".keys", entries)):
+            with self._path(suffix).open("r+b") as file:
+                # Behind the valid part.
+                file.seek(HEADER + len(self) * rows[0].nbytes)
+                file.write(np.ascontiguousarray(rows).data)
+                file.flush()
+                os.fsync(file.fileno())
         self._read()
 
     def _create(self, width: int) -> None:
         assert self.folder is not None
         self.folder.remove(self.about.name)
-        self._forget()
         details = {**vars(self.about), "width": width, "pair": uuid.uuid4().hex}
         header = json.dumps(details).encode("utf8").ljust(HEADER - 1) + b"\n"
         for suffix in (".bin", ".keys"):
             self._path(suffix).write_bytes(header)
-        self._state.header = header
-        self._state.width = width
+        self._forget(header)
 
     def _leave_folder(self, error: OSError) -> None:
         """Keep vectors in memory from now on."""
@@ -360,17 +362,7 @@ class VectorCache:
         log.info("The vectors are not kept in %s: %s", self.folder.path, error)
         if not len(self):
             self.folder.remove(self.about.name)
-        self._state.vectors = AppendOnly.of(np.array(self._state.vectors.rows))
         self.folder = None
-
-
-def _write_at(path: Path, start: int, data: Any) -> None:
-    """Write behind the valid part of a file, and wait for the disk."""
-    with path.open("r+b") as file:
-        file.seek(start)
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def carry_over(path: Path, folder: Path) -> None:
@@ -382,14 +374,10 @@ def carry_over(path: Path, folder: Path) -> None:
     keys_in_use = _keys_of_texts(path)
     target_folder = VectorFolder(folder)
     for file in path.glob("vectors-*.keys"):
-        parsed = read_header(file)
-        if (
-            parsed is None
-            or parsed[0].name != file.stem
-            or target_folder.has(parsed[0])
-        ):
+        vector_kind = kind_of_file(file)
+        if vector_kind is None or target_folder.has(vector_kind):
             continue
-        cache = VectorCache(parsed[0], VectorFolder(path), most_checked=sys.maxsize)
+        cache = VectorCache(vector_kind, VectorFolder(path), most_checked=sys.maxsize)
         is_small = not len(keys_in_use) or len(cache) <= MOST_ROWS * len(keys_in_use)
         if is_small and not cache.damage:
             for suffix in (".bin", ".keys"):
@@ -401,7 +389,7 @@ def carry_over(path: Path, folder: Path) -> None:
 
 def _keys_of_texts(path: Path) -> np.ndarray:
     """The keys of the texts that pipelines have of the list in a folder, each once."""
-    keys = [int_array([])]
+    keys = [no_numbers()]
     for file in path.glob("texts-*"):
         with suppress(OSError, ValueError):
             texts = TextRows.from_bytes(file.read_bytes())

@@ -50,19 +50,16 @@ class VectorCaches:
         with self._making:
             # An encoder in training has the vectors of another where its weights are the same.
             persist = persist or (vector_kind, True) in self._caches
-            cache = self._caches.get((vector_kind, persist))
-            if cache is None:
-                folder = self._place(vector_kind) if persist else None
+            key = vector_kind, persist
+            if key not in self._caches:
                 same = [
-                    k for k in self._caches if k[0].kind == kind and k[1] == persist
+                    k for k in self._caches if (k[0].kind, k[1]) == (kind, persist)
                 ]
-                for old in same[: len(same) + 1 - (MOST_KEPT if persist else 1)]:
+                for old in same[::-1][MOST_KEPT - 1 if persist else 0 :]:
                     del self._caches[old]
-                cache = self._caches[vector_kind, persist] = VectorCache(
-                    vector_kind, folder
-                )
-                cache.used()
-        return cache
+                folder = self._place(vector_kind) if persist else None
+                self._caches[key] = VectorCache(vector_kind, folder)
+            return self._caches[key]
 
     def _place(self, vector_kind: VectorKind) -> VectorFolder | None:
         place = self.storage.folder

@@ -3,9 +3,9 @@
 A folder has two files for each encoder and each kind of texts::
 
     vectors-names-0123456789abcdef.bin   a header, then rows of vectors
-    vectors-names-0123456789abcdef.keys  the same header, then blocks of keys with checksums
+    vectors-names-0123456789abcdef.keys  the same header, then the key and the checksum of each row
 
-Both only grow. Rows are on the disk before the block that makes them valid, so that a killed writer
+Both only grow. Rows are on the disk before the keys that make them valid, so that a killed writer
 leaves the old state or the new one. A key stands for a text, whatever entity or knowledge base has
 it: no edit makes a vector invalid.
 """
@@ -69,13 +69,7 @@ class VectorFolder:
     def kinds(self, kind: str = "names") -> list[VectorKind]:
         """The encoders whose vectors are here, those used last first."""
         files = by_use(self.path, f"vectors-{kind}-*.keys")
-        headers = [(path, read_header(path)) for path in files]
-        # Headers may come from strangers: a kind is part of a path.
-        return [
-            parsed[0]
-            for path, parsed in headers
-            if parsed and parsed[0].name == path.stem
-        ]
+        return [vector_kind for vector_kind in map(kind_of_file, files) if vector_kind]
 
     @property
     def is_writable(self) -> bool:
@@ -156,8 +150,10 @@ def parse_header(header: bytes) -> tuple[VectorKind, int] | None:
     return (vector_kind, width) if is_valid and len(header) == HEADER else None
 
 
-def read_header(path: Path) -> tuple[VectorKind, int] | None:
-    """The header of a file of vectors, see ``parse_header``."""
+def kind_of_file(path: Path) -> VectorKind | None:
+    """The kind of the vectors in a file. None where it is damaged, or another kind's name."""
+    parsed = None
     with suppress(OSError), path.open("rb") as file:
-        return parse_header(file.read(HEADER))
-    return None
+        parsed = parse_header(file.read(HEADER))
+    # Headers may come from strangers: a kind is part of a path.
+    return parsed[0] if parsed and parsed[0].name == path.stem else None

@@ -6,14 +6,14 @@ They are of one encoder at a time, and found by their texts, see ``vector_cache.
 import mmap
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from ..base.arrays import int_array
+from ..base.arrays import int_array, no_numbers
 from ..base.errors import Errors
 from ..encoders.protocol import Text
 from ..storage.files import write_file
@@ -38,28 +38,23 @@ FEW_EDITS = 10_000
 BLOCK = 4096
 
 
+def _no_vectors() -> np.ndarray:
+    return np.zeros((0, 0), dtype=np.float32)
+
+
+@dataclass(frozen=True, eq=False)
 class VectorRows:
     """Vectors of entities' texts. They may lie in a mapped file, in another order.
 
-    vectors: (v, width) of ``dtype``; none by default.
+    vectors: (v, width) float32 or float16, as they are stored.
     owners: (n,) int64, the position of the entity that each row is of; -1 for a row that is not
         searched.
-    dtype: The type in which they are stored, "float32" or "float16".
     places: (n,) int64, where the vector of each row is, -1 for none; None for the same order.
     """
 
-    def __init__(
-        self,
-        vectors: np.ndarray | None = None,
-        owners: np.ndarray | None = None,
-        dtype: str = "float32",
-        places: np.ndarray | None = None,
-    ):
-        self.dtype = dtype
-        self.owners = int_array([]) if owners is None else owners
-        base = np.zeros((0, 0), dtype=dtype) if vectors is None else vectors
-        self._vectors = base.astype(dtype, copy=False)
-        self.places = places
+    vectors: np.ndarray = field(default_factory=_no_vectors)
+    owners: np.ndarray = field(default_factory=no_numbers)
+    places: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.owners)
@@ -67,16 +62,16 @@ class VectorRows:
     @property
     def width(self) -> int:
         """The length of a vector; 0 if there are none."""
-        return self._vectors.shape[1]
+        return self.vectors.shape[1]
 
     def stored(self, rows: np.ndarray) -> np.ndarray:
         """Stored vectors of rows (k,), in their type. (k, width)."""
         if self.places is None:
-            return self._vectors[rows]
+            return self.vectors[rows]
         places = self.places[rows]
-        if not len(self._vectors):
-            return np.zeros((len(rows), self.width), dtype=self.dtype)
-        vectors = self._vectors[np.maximum(places, 0)]
+        if not len(self.vectors):
+            return np.zeros((len(rows), self.width), dtype=self.vectors.dtype)
+        vectors = self.vectors[places]
         vectors[places < 0] = 0
         return vectors
 
@@ -84,8 +79,6 @@ class VectorRows:
         """The vectors of rows (k,), (k, width) float32."""
         vectors = self.stored(rows)
         # Torch converts several times as fast.
-        if vectors.dtype == np.float32:
-            return vectors.astype(np.float32, copy=False)
         return torch.from_numpy(vectors).float().numpy()
 
     def array(
@@ -101,7 +94,7 @@ class VectorRows:
 
     def _release(self) -> None:
         """Release the pages of a mapped file. They are read again when they are needed."""
-        base: Any = self._vectors
+        base: Any = self.vectors
         while base is not None and not isinstance(base, mmap.mmap):
             base = getattr(base, "base", None)
         if base is not None and hasattr(mmap, "MADV_DONTNEED"):
@@ -128,16 +121,14 @@ class EntityVectors:
         self._only: np.ndarray | None = None
         self._verbalize: Verbalization | None = None
         self._cache: VectorCache | None = None
-        self._rows = VectorRows(dtype=self.storage.dtype)
+        self._rows = VectorRows()
         self._index: AttachedIndex | None = None
         # The file of texts, and the edits that it has.
         self._saved = "", -1
-        self._has_looked = False
 
     def reloaded(self) -> None:
         """Note that the database was replaced. The texts of an earlier state of it are kept."""
-        texts = self._texts
-        if not texts.fits(self.storage.database.manifest(), texts.identity or "-"):
+        if not self._texts.fits(self.storage.database.manifest()):
             self._forget()
         self.epoch += 1
 
@@ -169,10 +160,7 @@ class EntityVectors:
     def in_sync(self) -> bool:
         """Return whether every entity's vectors are up to date."""
         self._look()
-        is_empty = not len(self.storage.entities) and not len(self._texts.keys)
-        return is_empty or not self.storage.entities.has_changed_since(
-            self._texts.generation
-        )
+        return not self.storage.entities.changed_since(self._texts.generation)
 
     def count_outdated(self) -> int:
         """The number of entities without up-to-date vectors."""
@@ -217,8 +205,6 @@ class EntityVectors:
     def of_positions(self, positions: Sequence[int]) -> dict[int, np.ndarray]:
         """The vectors of entities' first texts, (width,) float32 by position, if up to date."""
         rows = self.rows
-        if not len(rows):
-            return {}
         outdated = self.storage.entities.changed_since(self._texts.generation)
         rows_shown = np.flatnonzero(
             np.isin(self._shown.owners, np.setdiff1d(positions, outdated))
@@ -230,9 +216,8 @@ class EntityVectors:
 
     def _look(self) -> None:
         """Use the vectors in the folder that were used last, unless some are in use."""
-        if self._cache is not None or self._has_looked:
+        if self._cache is not None:
             return
-        self._has_looked = True
         place = self.storage.folder
         texts = self._saved_texts("texts-*")
         if place is None or texts is None:
@@ -311,18 +296,19 @@ class EntityVectors:
         self._earlier = earlier._cache
 
     def _current_texts(self, verbalize: Verbalization) -> TextRows:
-        identity = verbalization_identity(verbalize)
-        texts = self._texts if self._gives_same(verbalize) else None
-        if texts is None and identity:
-            texts = self._saved_texts(file_of(identity))
-        texts = texts or TextRows(identity=identity)
+        texts = self._texts
+        if not self._gives_same(verbalize):
+            identity = verbalization_identity(verbalize)
+            saved = self._saved_texts(file_of(identity))
+            texts = saved or TextRows(identity=identity)
         return texts.updated(self.storage.entities, verbalize)
 
     def _gives_same(self, verbalize: Verbalization) -> bool:
-        if self._cache is None or verbalize is self._verbalize:
-            return self._cache is not None
+        if self._cache is None:
+            return False
         identity = verbalization_identity(verbalize)
-        return identity != "" and identity == self._texts.identity
+        has_same_name = identity != "" and identity == self._texts.identity
+        return verbalize is self._verbalize or has_same_name
 
     def _saved_texts(self, pattern: str) -> TextRows | None:
         """The texts in the folder, those used last; None without any of this database."""
@@ -333,9 +319,7 @@ class EntityVectors:
         for path in by_use(place, pattern):
             with suppress(OSError, ValueError):
                 texts = TextRows.from_bytes(path.read_bytes())
-                if path.name == file_of(texts.identity) and texts.fits(
-                    manifest, texts.identity
-                ):
+                if path.name == file_of(texts.identity) and texts.fits(manifest):
                     self._saved = path.name, texts.generation
                     return texts
         return None
@@ -352,10 +336,9 @@ class EntityVectors:
         if only is not None:
             texts = every_text.limited_to(only).compacted()
         extends = is_same_encoder and texts.extends(self._shown)
-        vectors, readable, places = cache.locate(texts.keys)
-        readable = np.append(readable, False)[places]
+        vectors, places, readable = cache.locate(texts.keys)
         owners = np.where(readable, texts.owners, -1)
-        self._rows = VectorRows(vectors, owners, cache.about.dtype, places)
+        self._rows = VectorRows(vectors, owners, places)
         self._texts = every_text
         self._shown = texts
         self._cache = cache
@@ -403,12 +386,9 @@ class EntityVectors:
         cache = self._cache
         if cache is None:
             return
-        lock = path / f"{cache.about.name}.lock"
-        is_new = not lock.exists()
         keys = np.unique(texts.keys[texts.live])
         VectorCache(cache.about, VectorFolder(path)).take_over(cache, keys)
-        if is_new:
-            lock.unlink(missing_ok=True)
+        (path / f"{cache.about.name}.lock").unlink(missing_ok=True)
         if texts.identity:
             data = replace(texts, uuid=uuid).to_bytes()
             write_file(path / file_of(texts.identity), data)
@@ -424,8 +404,8 @@ class EntityVectors:
         # Edits since then have changed the uuid; the generation tells which texts they changed.
         texts = replace(self._texts, uuid=self.storage.database.get("uuid"))
         keys = np.unique(texts.keys[texts.live])
-        readable, vectors = self._cache.get(keys)
-        arrays = {"keys": keys[readable], "vectors": vectors}
+        has_row, vectors = self._cache.get(keys)
+        arrays = {"keys": keys[has_row], "vectors": vectors}
         return {
             "texts": texts.to_bytes(),
             "encoder": self.fingerprint,
@@ -438,7 +418,7 @@ class EntityVectors:
         if not values:
             return
         texts = TextRows.from_bytes(values["texts"])
-        if not texts.fits(self.storage.database.manifest(), texts.identity or "-"):
+        if not texts.fits(self.storage.database.manifest()):
             raise ValueError("the vectors are of another knowledge base")
         vector_kind = VectorKind(str(values["encoder"]), NAMES, self.storage.dtype)
         cache = self.caches.keep(VectorCache(vector_kind))

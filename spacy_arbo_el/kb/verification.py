@@ -11,7 +11,7 @@ from .folder import find, foreign_names, open_source
 from .store import EntityStore
 from .texts import TextRows, file_of
 from .vector_cache import VectorCache
-from .vector_files import HEADER, VectorFolder, read_header
+from .vector_files import HEADER, VectorFolder, kind_of_file
 
 
 def verify(path: Path) -> list[str]:
@@ -41,7 +41,7 @@ def verify(path: Path) -> list[str]:
 def vector_problems(path: Path) -> Iterator[str]:
     """Damages of the vectors in a folder, all of which are read."""
     for keys in sorted(path.glob("vectors-*.keys")):
-        header = read_header(keys)
+        vector_kind = kind_of_file(keys)
         vectors = keys.with_suffix(".bin")
         rows = vectors.name
         if (
@@ -50,10 +50,10 @@ def vector_problems(path: Path) -> Iterator[str]:
             and vectors.stat().st_size <= HEADER
         ):
             continue  # its writer was killed before it wrote a vector
-        if header is None or header[0].name != keys.stem:
+        if vector_kind is None:
             yield f"{keys.name} or {rows} is damaged: it has another header"
             continue
-        cache = VectorCache(header[0], VectorFolder(path), most_checked=sys.maxsize)
+        cache = VectorCache(vector_kind, VectorFolder(path), most_checked=sys.maxsize)
         if cache.damage:
             yield f"{keys.name} or {rows} is damaged: {cache.damage}"
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import srsly
 
-from ..base.arrays import AppendOnly, check_vectors, has_vector, int_array
+from ..base.arrays import AppendOnly, check_vectors, has_vector, int_array, no_numbers
 from ..base.errors import Errors
 from ..encoders.inputs import SpanInputs, check_inputs
 from ..kb.knowledge_base import ArboKB
@@ -35,7 +35,7 @@ class ExemplarStore:
         self.epoch = 0
         self._vectors = AppendOnly.empty()
         self._readable = np.zeros(0, dtype=bool)
-        self._entities: tuple[Any, np.ndarray] = (None, int_array([]))
+        self._entities: tuple[Any, np.ndarray] = (None, no_numbers())
         self._rows: dict[MentionKey, int] = {}
 
     def __len__(self) -> int:

@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 import struct
+import zlib
 from dataclasses import replace
 
 import numpy as np
@@ -167,10 +168,9 @@ HEADERS = [
         )
     ),
 ]
-BLOCKS = [(0, 0), (-1, 0), (1 << 62, 0), (9, -1), (10, 0), (1, 1 << 62)]
+ROWS = [(0, 0), (-1, 1), (1 << 62, 7), (9, -1), (1, 1 << 62)]
 TEXTS = [
-    *({"owners": np.array(owners)} for owners in ([8], [-2], [0.5], [[0]])),
-    *({"keys": np.array([1, 2])}, {"keys": np.array(["a"])}),
+    {"owners": np.full(16, 8)},
     *({"uuid": 7}, {"generation": "many"}, {"generation": 1 << 70}),
 ]
 ENTRY = {"suffix": ".faiss", "size": 9, "crc": 1, "rows": 1, "kind": "x", "keys": ""}
@@ -187,7 +187,7 @@ def craft(kb, part, value):
             data = (kb / f"{VECTORS}.{suffix}").read_bytes()
             header = value.ljust(4096) if value else value
             (kb / f"{VECTORS}.{suffix}").write_bytes(header + data[4096:])
-    elif part == "block":
+    elif part == "row":
         path = kb / f"{VECTORS}.keys"
         data = path.read_bytes()
         path.write_bytes(data[:4096] + struct.pack("<qq", *value) + data[4112:])
@@ -195,6 +195,10 @@ def craft(kb, part, value):
         path = kb / file_of(repr(Names()))
         texts = TextRows.from_bytes(path.read_bytes())
         path.write_bytes(replace(texts, **value).to_bytes())
+    elif part == "numbers":
+        path = kb / file_of(repr(Names()))
+        data = path.read_bytes()[4:value]
+        path.write_bytes(zlib.crc32(data).to_bytes(4, "little") + data)
     else:
         name = f"index-{VECTORS.rpartition('-')[2]}.json"
         (kb / name).write_text(json.dumps({**ENTRY, **value}))
@@ -205,19 +209,20 @@ def craft(kb, part, value):
     "part, value",
     [
         *(("header", value) for value in HEADERS),
-        *(("block", value) for value in BLOCKS),
+        *(("row", value) for value in ROWS),
         *(("texts", value) for value in TEXTS),
+        *(("numbers", value) for value in (-1, -8, -4)),
         *(("index", value) for value in ENTRIES),
     ],
     ids=lambda value: repr(value)[:60],
 )
 def test_impossible_vectors_texts_and_indexes_are_not_used(kb, precious, part, value):
     craft(kb, part, value)
-    named = {"header": VECTORS, "block": VECTORS, "index": "index-"}.get(part)
+    named = {"header": VECTORS, "row": VECTORS, "index": "index-"}.get(part)
     assert named is None or any(named in problem for problem in verify(kb))
     opened = ArboKB.for_reading(kb)
     encoded = sync(opened)
-    assert encoded == 9 if part == "header" else (encoded > 0) == (part == "block")
+    assert encoded == 9 if part == "header" else (encoded > 0) == (part == "row")
     assert part != "index" or opened.vectors.index is None
     np.testing.assert_array_equal(opened.get_vector("e3"), encode([("name 3", "")])[0])
 

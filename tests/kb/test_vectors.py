@@ -68,9 +68,11 @@ def test_what_is_mapped_stays_when_files_are_replaced_or_removed(tmp_path):
     folder, keys = VectorFolder(tmp_path), np.arange(5)
     one, two = VectorCache(KIND, folder), VectorCache(KIND, folder)
     one.put(keys, vectors_of(keys))
-    mapped, _, rows = one.locate(keys)
+    mapped, rows, _ = one.locate(keys)
     data = (tmp_path / f"{KIND.name}.bin").read_bytes()
-    (tmp_path / "other").write_bytes(data[:-1] + b"x")
+    (tmp_path / "other").write_bytes(
+        data[: vector_files.HEADER] + data[: vector_files.HEADER - 1 : -1]
+    )
     os.replace(tmp_path / "other", tmp_path / f"{KIND.name}.bin")
     with pytest.warns(UserWarning, match=r"W504.*checksum"):
         assert not two.has(keys).any()

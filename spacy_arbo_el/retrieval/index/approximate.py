@@ -247,7 +247,7 @@ def similarities(
     if not scores.size:
         return scores
     step = max(READ // candidates.shape[1], 1)
-    is_float16 = rows.dtype == "float16"
+    is_float16 = rows.vectors.dtype == np.float16
     table = _FLOAT16_VALUES if is_float16 else None
     kind = (
         COSINE

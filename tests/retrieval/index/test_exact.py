@@ -125,7 +125,7 @@ def test_of_forty_equal_rows_the_first_are_taken(rng):
 def with_rows(rows, vectors):
     """More rows at the end."""
     every = np.concatenate([rows.array(), vectors])
-    return VectorRows(every, np.zeros(len(every), dtype=np.int64), rows.dtype)
+    return VectorRows(every, np.zeros(len(every), dtype=np.int64))
 
 
 @given(st.integers(0, 10**6), st.lists(st.integers(0, 9), min_size=1, max_size=6))

@@ -29,7 +29,7 @@ def rows_of(count, seed=0, dtype="float32"):
     vectors = centres[rng.integers(0, len(centres), count)] + 0.3 * rng.standard_normal(
         (count, WIDTH)
     )
-    return VectorRows(vectors.astype(dtype), np.arange(count), dtype)
+    return VectorRows(vectors.astype(dtype), np.arange(count))
 
 
 def exact(rows, similarity, queries, k, allowed=None):
