@@ -165,12 +165,9 @@ class Retriever:
         allowed: As in ``neighbours``.
         """
         nearest = self._nearest_exemplars(vectors, count, allowed)
-        valid = nearest.valid
-        rows = nearest.ids
-        exemplar_scores = TopK(
-            np.where(valid, self.exemplar_rows[rows], -1), nearest.scores
-        )
-        return exemplar_scores, np.where(valid, self.exemplar_entities[rows], -1)
+        rows = take_or(self.exemplar_rows, nearest.ids, -1)
+        owners = take_or(self.exemplar_entities, nearest.ids, -1)
+        return TopK(rows, nearest.scores), owners
 
     def _nearest_exemplars(
         self, vectors: np.ndarray, count: int, allowed: AllowedEntities | None
@@ -207,7 +204,7 @@ class Retriever:
         while len(open_mentions):
             within = None if allowed is None else allowed.take(open_mentions)
             nearest = search_by_label(search, vectors[open_mentions], wide, within)
-            owners = np.where(nearest.valid, self.exemplar_entities[nearest.ids], -1)
+            owners = take_or(self.exemplar_entities, nearest.ids, -1)
             chosen, n_entities = first_entities(owners, count, n_wanted)
             last = wide >= min(total, MAX_SEARCHED)
             done = (n_entities >= n_wanted) | ~nearest.valid[:, -1] | last

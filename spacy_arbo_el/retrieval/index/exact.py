@@ -45,20 +45,24 @@ class FlatIndex:
     same rows, and took 2 to 3 times as long (``benchmarks/search.py``).
 
     vectors: (n, width) float32, prepared, finite. On a GPU, a copy of them is searched.
+    previous: An index whose vectors come before these, without copying them.
     """
 
-    def __init__(self, vectors: np.ndarray, similarity: Similarity):
+    def __init__(
+        self,
+        vectors: np.ndarray,
+        similarity: Similarity,
+        previous: "FlatIndex | None" = None,
+    ):
         vectors = np.ascontiguousarray(vectors, dtype=np.float32)
-        self._use(AppendOnly.of(vectors), similarity, similarity.largest_norm(vectors))
-
-    def _use(
-        self, rows: AppendOnly, similarity: Similarity, largest_norm: float
-    ) -> None:
-        self._rows = rows
         self.similarity = similarity
-        self._largest_norm = largest_norm
         self.attached: AttachedIndex | None = None
         self._on_device: Any = None
+        self._rows = AppendOnly.of(vectors)
+        self._largest_norm = similarity.largest_norm(vectors)
+        if previous:
+            self._rows = previous._rows.with_rows(vectors)
+            self._largest_norm = max(self._largest_norm, previous._largest_norm)
 
     @property
     def vectors(self) -> np.ndarray:
@@ -67,15 +71,6 @@ class FlatIndex:
 
     def __len__(self) -> int:
         return self._rows.length
-
-    def with_vectors(self, vectors: np.ndarray) -> "FlatIndex":
-        """Extend an index by prepared rows (k, width) float32, without copying the present ones."""
-        if not len(self):
-            return FlatIndex(vectors, self.similarity)
-        index = FlatIndex.__new__(FlatIndex)
-        largest = max(self._largest_norm, self.similarity.largest_norm(vectors))
-        index._use(self._rows.with_rows(vectors), self.similarity, largest)
-        return index
 
     def search(
         self, queries: np.ndarray, k: int, allowed: np.ndarray | None = None
@@ -134,8 +129,10 @@ class Flat:
     ) -> FlatIndex:
         if not isinstance(previous, FlatIndex):
             return FlatIndex(rows.array(similarity.prepare), similarity)
+        if len(previous) == len(rows):
+            return previous
         new = rows.take(np.arange(len(previous), len(rows)))
-        return previous.with_vectors(similarity.prepare(new)) if len(new) else previous
+        return FlatIndex(similarity.prepare(new), similarity, previous)
 
 
 def nearest(
