@@ -252,25 +252,6 @@ class Database:
         target.origin = self.origin if is_private else path
         return target
 
-    def to_bytes(self) -> bytes:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / DATABASE
-            self.copy(path).close()
-            return path.read_bytes()
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> "Database":
-        """Open a SQLite file's contents as a private database."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / DATABASE
-            path.write_bytes(data)
-            on_disk = cls(path, writable=False)
-            on_disk.origin = None
-            try:
-                return on_disk.copy()
-            finally:
-                on_disk.close()
-
 
 def _remove_in(process: int, folder: Path) -> None:
     if os.getpid() == process:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import srsly
 from filelock import FileLock
@@ -22,7 +21,7 @@ from ..base.errors import Errors, Warnings, code_of
 from ..base.log import warn_once
 from ..base.settings import check_choice
 from ..records.lines import check_exists, read_start
-from ..storage.files import MANIFEST, is_temporary, remove_abandoned, unpack_arrays
+from ..storage.files import MANIFEST, is_temporary, remove_abandoned
 from ..storage.folders import (
     LOCK,
     FolderKind,
@@ -240,22 +239,36 @@ def _identity(database: Database) -> tuple[str, int]:
     return str(database.get("uuid")), database.get("generation") or 0
 
 
-def database_of_bytes(data: bytes) -> tuple[Database, dict[str, Any]]:
-    """Database and vectors of ``ArboKB.to_bytes``. ValueError where they are damaged."""
+def unpack_kb(data: bytes, folder: Path) -> Database:
+    """Write the files of ``ArboKB.to_bytes`` into a folder. ValueError where they are damaged.
+
+    RETURNS: Their database, copied.
+    """
     where = "the bytes given"
     try:
-        values = dict(srsly.msgpack_loads(data))
-        vectors = dict(values["vectors"])
-        if vectors:
-            vectors["arrays"] = unpack_arrays(vectors["arrays"])
-        database = Database.from_bytes(values["database"])
+        files = dict(srsly.msgpack_loads(data))
+        (folder / DATABASE).write_bytes(files.pop(DATABASE))
+        for name, content in files.items():
+            if not re.fullmatch(DERIVED, name):
+                raise ValueError(f"a file is named {name!r:.40}")
+            (folder / name).write_bytes(content)
+        on_disk = Database(folder / DATABASE, writable=False)
+        on_disk.origin = None
+        try:
+            database = on_disk.copy()
+        finally:
+            on_disk.close()
     except Exception as error:  # whatever reading damaged bytes may raise
         if code_of(error):
             raise
         raise Errors.E013(where=where, problem=error) from error
     # Copies of a pipeline in other processes are made of such bytes, so they are not read in full.
     check_database(database, where, most_bytes=0)
-    return database, vectors
+    return database
+
+
+# Writes the vectors into a folder, for a knowledge base of a uuid.
+WriteVectors = Callable[[Path, str], None]
 
 
 class Storage:
@@ -277,7 +290,8 @@ class Storage:
         check_choice("dtype", dtype, DTYPES)
         self.edits = 0
         self.guard = SharedLock()
-        self._set(Database(), None)
+        self.source = None
+        self.use(Database())
         self.database.set(
             format=FORMAT,
             version=VERSION,
@@ -288,17 +302,14 @@ class Storage:
             dtype=dtype,
         )
 
-    def _set(self, database: Database, source: SourceFolder | None) -> None:
-        self.database = database
-        self.entities = EntityStore(database)
-        self.source = source
-        self.edits += 1
-
     def use(self, database: Database, source: SourceFolder | None = None) -> None:
         """Use another database from now on. Threads that are reading the present one go on."""
         if self.open_folder is not None:
             self.close()
-        self._set(database, source)
+        self.database = database
+        self.entities = EntityStore(database)
+        self.source = source
+        self.edits += 1
 
     def close(self) -> None:
         """Close the database and give up the right to write."""
@@ -381,20 +392,21 @@ class Storage:
                 return None
             return source.path
 
-    def write(self, path: Path, write_vectors: Callable[[Path, str], None]) -> None:
-        """Write everything into a folder; see ``ArboKB.to_disk``.
-
-        write_vectors: Writes the vectors into a folder, for a knowledge base of a uuid.
-        """
+    def write(self, path: Path, write_vectors: WriteVectors) -> None:
+        """Write everything into a folder that replaces another; see ``ArboKB.to_disk``."""
         place = self.open_folder
         if place is not None and path.exists() and path.samefile(place):
             return  # Every change is in it already.
         with self.database.snapshot(), replacing_kb(path) as target:
-            copy = self.database.copy(target / DATABASE)
-            identity = uuid.uuid4().hex
-            try:
-                copy.set(uuid=identity)
-            finally:
-                copy.close()
             carry_over(path, target)
-            write_vectors(target, identity)
+            self.write_files(target, write_vectors)
+
+    def write_files(self, folder: Path, write_vectors: WriteVectors) -> None:
+        """Write everything into a new folder, which may have vectors."""
+        copy = self.database.copy(folder / DATABASE)
+        identity = uuid.uuid4().hex
+        try:
+            copy.set(uuid=identity)
+        finally:
+            copy.close()
+        write_vectors(folder, identity)

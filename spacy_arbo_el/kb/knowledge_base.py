@@ -7,6 +7,7 @@ it, and ``vectors.py`` their vectors.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from spacy.vocab import Vocab
 
 from ..base.display import counted
 from ..records.lines import is_storable
-from ..storage.files import pack_arrays
 from .database import Database
 from .entity import Entity
 from .folder import (
@@ -26,11 +26,11 @@ from .folder import (
     Storage,
     check_complete,
     check_new,
-    database_of_bytes,
     find,
     lock,
     open_source,
     remove_leftovers,
+    unpack_kb,
 )
 from .importers.common import ImportReport, Records, entities_from
 from .lookup import same_name, similar_names
@@ -311,33 +311,29 @@ class ArboKB(KnowledgeBase):
         """Open a folder that ``to_disk`` wrote, for reading. Changes stay in memory."""
         return self._use(*open_source(find(Path(path))))
 
-    def _use(
-        self,
-        database: Database,
-        source: SourceFolder | None = None,
-        vectors: dict[str, Any] | None = None,
-    ) -> "ArboKB":
+    def _use(self, database: Database, source: SourceFolder) -> "ArboKB":
         with self.guard.writing():
             self.storage.use(database, source)
             self.vectors.reloaded()
-            if vectors is not None:
-                self.vectors.from_dict(vectors)
         return self
 
     def to_bytes(self, **kwargs: Any) -> bytes:
-        with self.guard.reading():
-            vectors = self.vectors.to_dict()
-            if vectors:
-                vectors["arrays"] = pack_arrays(vectors["arrays"])
+        with self.guard.reading(), TemporaryDirectory() as place:
+            folder = Path(place)
+            self.storage.write_files(folder, self.vectors.write)
+            # Search indexes are built again where they are needed.
+            paths = [*folder.glob("*.sqlite"), *folder.glob("[tv]*")]
             return srsly.msgpack_dumps(
-                {"database": self.database.to_bytes(), "vectors": vectors}
+                {path.name: path.read_bytes() for path in paths}
             )
 
     def from_bytes(
         self, bytes_data: bytes, *, exclude: Iterable[str] = SimpleFrozenList()
     ) -> "ArboKB":
-        database, vectors = database_of_bytes(bytes_data)
-        return self._use(database, vectors=vectors)
+        with self.guard.writing(), TemporaryDirectory() as place:
+            self.storage.use(unpack_kb(bytes_data, Path(place)))
+            self.vectors.read(Path(place))
+        return self
 
     # The methods of spaCy's knowledge bases
 

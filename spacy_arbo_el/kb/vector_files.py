@@ -50,7 +50,7 @@ class VectorKind:
     def name(self) -> str:
         """The name of its files, without suffix."""
         digest = hashlib.blake2b(
-            f"{self.encoder} {self.dtype}".encode(), digest_size=8
+            f"rows {self.encoder} {self.dtype}".encode(), digest_size=8
         )
         return f"vectors-{self.kind}-{digest.hexdigest()}"
 

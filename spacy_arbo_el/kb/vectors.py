@@ -22,7 +22,7 @@ from .folder import Storage
 from .texts import DistinctTexts, TextRows, file_of, texts_of
 from .vector_cache import VectorCache
 from .vector_caches import MOST_KEPT, VectorCaches, say_where
-from .vector_files import VectorFolder, VectorKind, by_use
+from .vector_files import VectorFolder, by_use
 from .verbalizations import Verbalization, verbalization_identity
 
 Encode = Callable[[list[Text]], np.ndarray]
@@ -219,7 +219,7 @@ class EntityVectors:
         if self._cache is not None:
             return
         place = self.storage.folder
-        texts = self._saved_texts("texts-*")
+        texts = self._saved_texts(place, "texts-*")
         if place is None or texts is None:
             return
         folder = VectorFolder(place)
@@ -299,7 +299,7 @@ class EntityVectors:
         texts = self._texts
         if not self._gives_same(verbalize):
             identity = verbalization_identity(verbalize)
-            saved = self._saved_texts(file_of(identity))
+            saved = self._saved_texts(self.storage.folder, file_of(identity))
             texts = saved or TextRows(identity=identity)
         return texts.updated(self.storage.entities, verbalize)
 
@@ -310,9 +310,8 @@ class EntityVectors:
         has_same_name = identity != "" and identity == self._texts.identity
         return verbalize is self._verbalize or has_same_name
 
-    def _saved_texts(self, pattern: str) -> TextRows | None:
-        """The texts in the folder, those used last; None without any of this database."""
-        place = self.storage.folder
+    def _saved_texts(self, place: Path | None, pattern: str) -> TextRows | None:
+        """The texts in a folder, those used last; None without any of this database."""
         if place is None:
             return None
         manifest = self.storage.database.manifest()
@@ -396,31 +395,16 @@ class EntityVectors:
             with suppress(FileNotFoundError):  # another program may have replaced it
                 self._index.write(path, cache.about, self._shown.keys)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The rows in use, as arrays and bytes."""
-        self._look()
-        if self._cache is None:
-            return {}
-        # Edits since then have changed the uuid; the generation tells which texts they changed.
-        texts = replace(self._texts, uuid=self.storage.database.get("uuid"))
-        keys = np.unique(texts.keys[texts.live])
-        has_row, vectors = self._cache.get(keys)
-        arrays = {"keys": keys[has_row], "vectors": vectors}
-        return {
-            "texts": texts.to_bytes(),
-            "encoder": self.fingerprint,
-            "arrays": arrays,
-        }
-
-    def from_dict(self, values: dict[str, Any]) -> None:
-        """Load the output of ``to_dict``. ValueError where it is damaged, or of other entities."""
+    def read(self, folder: Path) -> None:
+        """Copy the rows that ``write`` wrote into a folder, which is removed then."""
         self._forget()
-        if not values:
+        texts = self._saved_texts(folder, "texts-*")
+        files = VectorFolder(folder)
+        if texts is None:
             return
-        texts = TextRows.from_bytes(values["texts"])
-        if not texts.fits(self.storage.database.manifest()):
-            raise ValueError("the vectors are of another knowledge base")
-        vector_kind = VectorKind(str(values["encoder"]), NAMES, self.storage.dtype)
-        cache = self.caches.keep(VectorCache(vector_kind))
-        cache.put(values["arrays"]["keys"], values["arrays"]["vectors"])
-        self._use(texts, cache)
+        for kind in files.kinds(NAMES):
+            cache = self.caches.keep(VectorCache(kind))
+            cache.take_over(
+                VectorCache(kind, files), np.unique(texts.keys[texts.live])
+            )
+            self._use(texts, cache)

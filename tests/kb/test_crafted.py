@@ -14,7 +14,7 @@ import pytest
 from spacy.vocab import Vocab
 
 from spacy_arbo_el import ArboKB, Entity
-from spacy_arbo_el.kb.folder import database_of_bytes
+from spacy_arbo_el.kb.folder import unpack_kb
 from spacy_arbo_el.kb.store import COLUMNS, checksum
 from spacy_arbo_el.kb.texts import TextRows, file_of
 from spacy_arbo_el.kb.vector_files import VectorKind
@@ -100,15 +100,15 @@ def test_other_schemas_are_refused(kb, statement):
     refused_everywhere(kb, "entities.sqlite")
 
 
-def test_bytes_with_another_schema_are_refused():
+def test_bytes_with_another_schema_are_refused(tmp_path):
     kb = kb_of(Entity("a", "A"))
     kb.database.rows("CREATE TRIGGER t AFTER INSERT ON entity BEGIN DELETE FROM name; END")
     with raises("other tables, triggers or views"):
-        database_of_bytes(kb.to_bytes())
+        unpack_kb(kb.to_bytes(), tmp_path)
     kb = kb_of(Entity("a", "A"))
     kb.database.set(entities="0 UNION SELECT 1")
     with raises("entities is '0 UNION"):
-        database_of_bytes(kb.to_bytes())
+        unpack_kb(kb.to_bytes(), tmp_path)
 
 
 LINKED = [
