@@ -304,11 +304,10 @@ class EntityVectors:
         return texts.updated(self.storage.entities, verbalize)
 
     def _gives_same(self, verbalize: Verbalization) -> bool:
-        if self._cache is None:
-            return False
+        if self._cache is None or verbalize is self._verbalize:
+            return self._cache is not None
         identity = verbalization_identity(verbalize)
-        has_same_name = identity != "" and identity == self._texts.identity
-        return verbalize is self._verbalize or has_same_name
+        return identity != "" and identity == self._texts.identity
 
     def _saved_texts(self, place: Path | None, pattern: str) -> TextRows | None:
         """The texts in a folder, those used last; None without any of this database."""
