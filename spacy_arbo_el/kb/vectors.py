@@ -130,7 +130,6 @@ class EntityVectors:
         """Note that the database was replaced. The texts of an earlier state of it are kept."""
         if not self._texts.fits(self.storage.database.manifest()):
             self._forget()
-        self.epoch += 1
 
     # State
 

@@ -92,19 +92,17 @@ class Datastore:
         Edits in the block are an error. The block gives the search over the entities and the
         exemplars; a block within the block gives the same.
         """
-        in_use = self._retriever_in_use
-        if in_use is not None:
-            yield in_use
+        guard = self.kb.guard
+        if self._retriever and guard.is_reading and not guard.is_writing:
+            # It stays, even if a file changes.
+            yield self._retriever
             return
         while True:
             kb = self.kb
             # Most often nothing has changed, and other readers need not be kept out.
             with kb.guard.reading():
-                retriever = (
-                    self._retriever if kb is self.kb and self._is_fresh else None
-                )
-                if retriever is not None:
-                    yield retriever
+                if self._retriever and kb is self.kb and self._is_fresh:
+                    yield self._retriever
                     return
             with kb.guard.reading_after(partial(self._refreshed, kb)) as retriever:
                 if retriever is not None:
@@ -184,8 +182,7 @@ class Datastore:
     @property
     def _is_fresh(self) -> bool:
         return (
-            self._retriever is not None
-            and self._searched == self.revision
+            self._searched == self.revision
             and self.exemplars.fingerprint == self.encoder.fingerprint
             and not self.kb.has_changed_outside
             and self._is_encoded
@@ -196,18 +193,10 @@ class Datastore:
         texts = self.settings.verbalization, self.encoder.text_fingerprint
         return self.kb.vectors.are_of(*texts, self._only)
 
-    @property
-    def _retriever_in_use(self) -> Retriever | None:
-        """The search that the present thread reads with. It stays, even if a file changes."""
-        guard = self.kb.guard
-        return self._retriever if guard.is_reading and not guard.is_writing else None
-
     def refresh(self) -> Retriever:
         """Encode what lacks current vectors. RETURNS: The search over entities and exemplars."""
-        if self._retriever_in_use is not None:
-            return self._retriever_in_use
-        with self.editing():
-            return self._refresh()
+        with self.reading() as retriever:
+            return retriever
 
     def _refresh(self) -> Retriever:
         start = time.perf_counter()
@@ -338,9 +327,9 @@ class Datastore:
 
     def warn_of_unknown_ids(self) -> None:
         """Warn of gold ids of exemplars that no entity has."""
-        ids = [kb_id for record in self.exemplars.records for kb_id in record.kb_ids]
-        ids = list(dict.fromkeys(ids))
-        positions = self.kb.entities.positions_of(ids)
+        records = self.exemplars.records
+        ids = {kb_id: None for record in records for kb_id in record.kb_ids}
+        positions = self.kb.entities.positions_of(list(ids))
         unknown = [kb_id for kb_id, position in zip(ids, positions) if position < 0]
         if unknown and not self.kb.is_empty():
             examples = ", ".join(unknown[:5]) + (", …" if len(unknown) > 5 else "")
