@@ -153,9 +153,9 @@ def minus_ones(shape: int | tuple[int, ...]) -> np.ndarray:
 
 
 def places_of(sorted_keys: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """(k,) int64, where each of k keys is among ascending ones; -1 for none."""
+    """Where each of some keys is among ascending ones: int64, shaped as they; -1 for none."""
     if not len(sorted_keys):
-        return minus_ones(len(keys))
+        return minus_ones(keys.shape)
     place = np.minimum(np.searchsorted(sorted_keys, keys), len(sorted_keys) - 1)
     return np.where(sorted_keys[place] == keys, place, -1)
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..base.arrays import int_array
+from ..base.arrays import int_array, places_of
 from ..base.errors import Errors
 from ..names.spellings import OWN, all_spellings, folded
 from ..records.lines import is_storable
@@ -152,11 +152,8 @@ class EntityStore:
         ]
         if missing:
             self._ids.update(self.ids_at(missing))
-        ids = [*[self._ids.get(position, "") for position in distinct.tolist()], ""]
-        places = np.where(
-            positions >= 0, np.searchsorted(distinct, positions), len(distinct)
-        )
-        return np.array(ids, dtype=object)[places]
+        ids = [*(self._ids.get(position, "") for position in distinct.tolist()), ""]
+        return np.array(ids, dtype=object)[places_of(distinct, positions)]
 
     def with_name(self, name: str) -> list[int]:
         """Positions of the entities that have a name, in order. Case does not count."""
@@ -168,9 +165,7 @@ class EntityStore:
         entities_of = self.with_spellings(spellings.values())
         positions = {
             name: [
-                position
-                for position, kind in entities_of.get(spelling, ())
-                if kind == OWN
+                place for place, kind in entities_of.get(spelling, ()) if kind == OWN
             ]
             for name, spelling in spellings.items()
         }

@@ -118,13 +118,13 @@ class ExemplarStore:
     def _set_record(self, row: int, record: MentionRecord) -> None:
         self.records[row] = record
         self.version += 1
-        self._entities = None, self._entities[1]
+        self._entities = None, no_numbers()
 
     def _set_records(self, records: list[MentionRecord]) -> None:
         self.records = records
         self.version += 1
         self._rows = {record.key: row for row, record in enumerate(records)}
-        self._entities = None, self._entities[1]
+        self._entities = None, no_numbers()
 
     def relabel(self, key: MentionKey, kb_ids: tuple[str, ...]) -> None:
         """Replace the gold ids of a mention. It counts as a change, whatever they were."""
@@ -160,14 +160,12 @@ class ExemplarStore:
         A composite mention belongs to the first of its ids that is in the KB.
         """
         state = kb, kb.edits
-        entities = (
-            self._entities[1] if self._entities[0] == state else self._entities[1][:0]
-        )
+        entities = self._entities[1] if self._entities[0] == state else no_numbers()
         new = self.records[len(entities) :]
-        if new or self._entities[0] != state:
+        if new:
             ids = [kb_id for record in new for kb_id in record.kb_ids]
-            positions = dict(zip(ids, kb.entities.positions_of(ids).tolist()))
-            options = ([positions[kb_id] for kb_id in record.kb_ids] for record in new)
+            position_of = dict(zip(ids, kb.entities.positions_of(ids).tolist()))
+            options = (map(position_of.__getitem__, record.kb_ids) for record in new)
             first = [next((p for p in group if p >= 0), -1) for group in options]
             entities = np.append(entities, int_array(first))
             self._entities = state, entities
