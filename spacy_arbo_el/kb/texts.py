@@ -19,17 +19,14 @@ from .verbalizations import Verbalization
 CHUNK = 16384
 
 
-def text_key(text: Text) -> int:
-    """A hash of a text, 64 bits."""
-    title, description = text
-    data = f"{title}\x1f{description}".encode("utf8", "surrogatepass")
-    return int.from_bytes(
-        hashlib.blake2b(data, digest_size=8).digest(), "big", signed=True
-    )
-
-
 def keys_of(texts: Iterable[Text]) -> list[int]:
-    return [text_key(text) for text in texts]
+    """Hashes of texts, 64 bits each."""
+    encoded = (
+        f"{title}\x1f{description}".encode("utf8", "surrogatepass")
+        for title, description in texts
+    )
+    digests = (hashlib.blake2b(data, digest_size=8).digest() for data in encoded)
+    return [int.from_bytes(digest, "big", signed=True) for digest in digests]
 
 
 @dataclass(frozen=True, eq=False)
