@@ -42,15 +42,15 @@ PATIENCE = 600.0
 MOST_ROWS = 2
 # The number of rows copied or checked at a time.
 STEP = 16384
-# Bytes of a row in the file of keys: its key and its checksum, both int64.
+# Bytes of a row in the file of keys: its key and its checksum, both int64. All bits of the checksum
+# of zeros, which stand for text that an encoder cannot read, are inverted.
 ENTRY = 16
 
 
 def checksums(keys: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """Checksums of vectors with their keys: (n,) int64. 0 for zeros, which are of no text."""
+    """Checksums of vectors with their keys: (n,) int64, from 0 up."""
     starts = ((keys ^ keys >> 32) & 0xFFFFFFFF).tolist()
-    sums = int_array(list(map(zlib.crc32, np.ascontiguousarray(vectors), starts)))
-    return np.where(has_vector(vectors), sums, 0)
+    return int_array(list(map(zlib.crc32, np.ascontiguousarray(vectors), starts)))
 
 
 def as_stored(vectors: np.ndarray, dtype: str) -> np.ndarray:
@@ -253,13 +253,14 @@ class VectorCache:
                 block = slice(at, min(at + STEP, len(keys)))
                 count = block.stop - at
                 vectors = np.fromfile(file, dtype, count * width).reshape(count, width)
-                usable[block] = checksums(keys[block], vectors) == sums[block]
+                crcs = checksums(keys[block], vectors)
+                usable[block] = crcs == np.maximum(sums, ~sums)[block]
             if len(keys):
                 # By the open file: the path may be that of another by now.
                 shape = start + len(keys), width
                 mapped = np.memmap(file, dtype, "r", HEADER, shape)
                 rows = AppendOnly.of(np.asarray(mapped))
-                readable = sums[: len(keys)] != 0
+                readable = sums[: len(keys)] >= 0
                 self._rows = self._rows.extended(rows, keys, readable, usable)
         if not usable.all():
             self._note_damage("its checksum is wrong")
@@ -337,7 +338,9 @@ class VectorCache:
         self.folder.make_room(self.about.name, size)
         if self._rows.damage or not self._rows.header:
             self._create(vectors.shape[1])
-        entries = np.stack([keys, checksums(keys, vectors)], axis=1).astype("<i8")
+        crcs = checksums(keys, vectors)
+        sums = np.where(has_vector(vectors), crcs, ~crcs)
+        entries = np.stack([keys, sums], axis=1).astype("<i8")
         for suffix, rows in ((".bin", vectors), (".keys", entries)):
             with self._path(suffix).open("r+b") as file:
                 # Behind the valid part.
