@@ -88,7 +88,7 @@ def main() -> None:
     parser.add_argument("--fold", type=int, default=0, choices=range(FOLDS))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("settings", nargs="*")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     args.folder.mkdir(parents=True, exist_ok=True)
     rest, test = split(args.train, args.fold, args.folder)
     run("init", args.kb, args.folder / "untrained")

@@ -97,7 +97,8 @@ class EntityJsonReader:
         try:
             records = json.loads(read_text(path))
         except (ValueError, RecursionError) as error:
-            raise line_error(path, 1, f"no valid JSON: {error}.") from None
+            line = getattr(error, "lineno", 1)
+            raise line_error(path, line, f"no valid JSON: {error}.") from None
         records = records_by_id(records) or records
         if not isinstance(records, list) or not all(
             isinstance(record, dict) for record in records
