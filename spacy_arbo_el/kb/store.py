@@ -152,7 +152,7 @@ class EntityStore:
         ]
         if missing:
             self._ids.update(self.ids_at(missing))
-        ids = [*(self._ids.get(position, "") for position in distinct.tolist()), ""]
+        ids = [*[self._ids.get(position, "") for position in distinct.tolist()], ""]
         return np.array(ids, dtype=object)[places_of(distinct, positions)]
 
     def with_name(self, name: str) -> list[int]:
