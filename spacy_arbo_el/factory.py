@@ -7,6 +7,7 @@ from spacy.language import Language
 from thinc.api import Config, Model
 
 from .base.errors import Warnings
+from .base.extras import import_transformers
 from .config_sources import DEFAULT_CONFIG
 from .discovery.grouping import Discovery
 from .find.finders import ArboNames, made_for
@@ -18,6 +19,9 @@ from .ranking.decisions import Inference
 from .ranking.ranking import Reranker
 from .retrieval.settings import RetrieverSettings
 from .training.objective import TrainingObjective
+
+# spaCy imports the factories of spacy-transformers too, with all that transformers imports.
+import_transformers()
 
 SCORE_WEIGHTS = {
     "nel_micro_f": 1.0,

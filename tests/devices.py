@@ -8,7 +8,7 @@ import os
 import pytest
 
 from spacy_arbo_el.base.devices import on_gpu
-from spacy_arbo_el.retrieval.index.exact import faiss_has_gpu
+from spacy_arbo_el.retrieval.index.faiss_index import faiss_has_gpu
 
 needs_fork = pytest.mark.skipif(
     on_gpu() or not hasattr(os, "fork"), reason="needs fork, after which CUDA does not work"

@@ -3,9 +3,8 @@
 import ctypes
 import mmap
 import os
-from functools import lru_cache
+import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -28,9 +27,9 @@ def bound_caches() -> None:
 
 def release_memory() -> None:
     """Return free memory to the system, where possible: glibc keeps it for blocks of its size."""
-    trim = getattr(_c_library(), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
+    if sys.platform == "linux":
+        # musl has no such function.
+        getattr(ctypes.CDLL(None), "malloc_trim", int)(0)
 
 
 def release_mapped(address: int, size: int) -> None:
@@ -40,11 +39,11 @@ def release_mapped(address: int, size: int) -> None:
     """
     first = -(-address // mmap.PAGESIZE)
     count = (address + size) // mmap.PAGESIZE - first
-    advise = getattr(_c_library(), "madvise", None)
-    if count > 0 and advise is not None and _is_unchanged(first, count):
+    if count > 0 and _is_unchanged(first, count):
         start = first * mmap.PAGESIZE
         length = count * mmap.PAGESIZE
         # A system that can't do it says so by a number: nothing has changed then.
+        advise = ctypes.CDLL(None).madvise
         advise(ctypes.c_void_p(start), ctypes.c_size_t(length), mmap.MADV_DONTNEED)
 
 
@@ -58,11 +57,3 @@ def _is_unchanged(first: int, count: int) -> bool:
         return False
     changed = ((pages & _IN_USE) > 0) & ((pages & _OF_A_FILE) == 0)
     return len(pages) == count and not changed.any()
-
-
-@lru_cache(maxsize=1)
-def _c_library() -> Any:
-    try:
-        return ctypes.CDLL(None)
-    except (OSError, TypeError):  # TypeError: on Windows, which has no such name
-        return None

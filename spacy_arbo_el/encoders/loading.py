@@ -1,24 +1,19 @@
 """Sources of transformers: bundled, a folder, or Hugging Face."""
 
+import contextlib
 from pathlib import Path
-from typing import Any
 
 import huggingface_hub
 import torch
 from huggingface_hub import constants
 from safetensors import SafetensorError
 from thinc.util import get_torch_default_device
-from transformers import (
-    MODEL_MAPPING,
-    AutoConfig,
-    AutoModel,
-    AutoTokenizer,
-    PreTrainedTokenizerBase,
-)
+from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
 from ..base.bundled import resolve_name
 from ..base.errors import Errors, code_of
 from ..base.memory import release_mapped
+from .serialization import class_of
 from .word_pieces import MARKERS
 
 # Seconds to wait for the hub, before a name is looked up there, with many tries.
@@ -32,23 +27,20 @@ def from_hub(name: str) -> str:
     Where the hub does not answer, it is the folder of an earlier download. Raises ValueError if
     there is none.
     """
-    if constants.HF_HUB_OFFLINE or _hub_answers():
+    if constants.HF_HUB_OFFLINE:
+        return name
+    with contextlib.suppress(
+        Exception
+    ):  # of requests or httpx, by the client's version
+        huggingface_hub.utils.get_session().head(
+            constants.ENDPOINT, timeout=HUB_TIMEOUT
+        )
         return name
     config = huggingface_hub.try_to_load_from_cache(name, "config.json")
     if isinstance(config, str):
         return str(Path(config).parent)
     problem = "there is no such folder, and the Hugging Face hub does not answer"
     raise Errors.E201(name=name, problem=problem)
-
-
-def _hub_answers() -> bool:
-    try:
-        huggingface_hub.utils.get_session().head(
-            constants.ENDPOINT, timeout=HUB_TIMEOUT
-        )
-    except Exception:  # of requests or of httpx, by the version of the hub's client
-        return False
-    return True
 
 
 def load_pretrained(
@@ -61,10 +53,11 @@ def load_pretrained(
     attention: The implementation of attention, such as "eager"; None for the architecture's own.
     """
     source = resolve_name(name)
-    if Path(source).exists() and not (Path(source) / "config.json").exists():
+    is_folder = Path(source).exists()
+    if is_folder and not (Path(source) / "config.json").exists():
         raise Errors.E201(name=name, problem="the folder has no config.json")
     try:
-        if not Path(source).exists():
+        if not is_folder:
             source = from_hub(source)
         # spacy-transformers' function reads the file of a slow tokenizer too, which a folder with
         # tokenizer.json alone does not have.
@@ -72,11 +65,8 @@ def load_pretrained(
         config = AutoConfig.from_pretrained(
             source, attn_implementation=attention, return_dict=True
         )
-        # AutoModel looks for the class among all, for whose configurations it imports each model.
-        mapped_class: Any = MODEL_MAPPING.get(type(config), AutoModel)
-        model_class = AutoModel if isinstance(mapped_class, tuple) else mapped_class
-        transformer = model_class.from_pretrained(source, config=config)
-    except (OSError, ValueError, SafetensorError) as error:
+        transformer = class_of(config).from_pretrained(source, config=config)
+    except (KeyError, OSError, ValueError, SafetensorError) as error:
         if code_of(error):
             raise
         problem = str(error).splitlines()[0]
@@ -86,10 +76,12 @@ def load_pretrained(
     tokenizer.add_special_tokens({"additional_special_tokens": list(MARKERS)})
     if len(tokenizer) > size:
         read = transformer.get_input_embeddings().weight.data
-        transformer.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+        resized = transformer.resize_token_embeddings(
+            len(tokenizer), mean_resizing=False
+        )
         # The vectors were copied.
         release_weights(read)
-        weights = transformer.get_input_embeddings().weight.data
+        weights = resized.weight.data
         # Computed on the CPU: all devices have one fingerprint.
         weights[size:] = weights[:size].cpu().double().mean(0)
     return tokenizer, transformer

@@ -17,12 +17,14 @@ import srsly
 import torch
 from torch.nn.modules.module import register_module_parameter_registration_hook
 from transformers import (
-    CONFIG_MAPPING,
-    AutoModel,
+    MODEL_MAPPING,
+    AutoConfig,
     AutoTokenizer,
     PretrainedConfig,
     PreTrainedTokenizerBase,
 )
+from transformers.modeling_utils import no_init_weights
+from transformers.models.auto.auto_factory import _get_model_class
 
 from ..base.errors import Errors
 from .quantized import Scales
@@ -71,7 +73,7 @@ def dump_transformer(
             if path.name in TOKENIZER_FILES
         }
     # Tied weights share memory, which safetensors refuses: each gets its own copy.
-    state = {k: v.detach().cpu().clone() for k, v in transformer.state_dict().items()}
+    state = {k: v.cpu().clone() for k, v in transformer.state_dict().items()}
     config: Any = transformer.config
     message = {
         "config": config.to_dict(),
@@ -90,7 +92,7 @@ def load_transformer(
     """Unpack what ``dump_transformer`` was given. ValueError where it is anything else."""
     config = _read_config(message["config"])
     try:
-        state = safetensors.torch.load(message["state"])
+        state = _read_state(message["state"])
         scales, earlier = (
             safetensors.torch.load(message[key]) if key in message else None
             for key in ("scales", "earlier")
@@ -99,22 +101,42 @@ def load_transformer(
         raise Errors.E202(problem=error) from None
     _check_size(config, state)
     tokenizer = _read_tokenizer(message["tokenizer"], config)
-    transformer = AutoModel.from_config(
-        config, attn_implementation=attention, trust_remote_code=False
-    )
-    transformer.load_state_dict(state)
+    with no_init_weights():
+        transformer = class_of(config)._from_config(
+            config, attn_implementation=attention
+        )
+    transformer.load_state_dict(state, assign=True)
+    transformer.tie_weights()
     return tokenizer, transformer, scales, earlier
 
 
+def _read_state(data: bytes) -> dict[str, torch.Tensor]:
+    """Weights, mapped from a file if possible: memory then holds those that are read."""
+    try:
+        # Windows does not delete a mapped file.
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            path = Path(folder, "state")
+            path.write_bytes(data)
+            state = safetensors.torch.load_file(path)
+            # Reading a bias would bring weights beside it back, which are not read.
+            return {k: v.clone() if v.ndim == 1 else v for k, v in state.items()}
+    except OSError:
+        return safetensors.torch.load(data)
+
+
 def _read_config(values: Any) -> PretrainedConfig:
-    kind = values.get("model_type") if isinstance(values, dict) else None
-    if not isinstance(kind, str) or kind not in CONFIG_MAPPING:
-        raise Errors.E060(problem=f"its model_type is {kind!r:.40}")
     plain = _without_unused(values)
     try:
-        return CONFIG_MAPPING[kind].from_dict(plain)
+        config = AutoConfig.for_model(**plain)
+        class_of(config)
     except Exception as error:  # each architecture checks its settings in its own way
-        raise Errors.E060(problem=f"its config is invalid: {error}") from None
+        raise Errors.E060(problem=f"its config is invalid: {error!s:.200}") from None
+    return config
+
+
+def class_of(config: PretrainedConfig) -> Any:
+    """The class of a configuration's model, which AutoModel seeks by importing all others."""
+    return _get_model_class(config, MODEL_MAPPING)
 
 
 def _check_size(config: PretrainedConfig, state: Mapping[str, torch.Tensor]) -> None:
@@ -137,8 +159,8 @@ def _check_size(config: PretrainedConfig, state: Mapping[str, torch.Tensor]) -> 
 
     handle = register_module_parameter_registration_hook(check)
     try:
-        with torch.device("meta"):
-            model = AutoModel.from_config(config, trust_remote_code=False)
+        with torch.device("meta"), no_init_weights():
+            model = class_of(config)._from_config(config)
     finally:
         handle.remove()
     saved, built = (
@@ -154,11 +176,10 @@ def _check_size(config: PretrainedConfig, state: Mapping[str, torch.Tensor]) -> 
 def _read_tokenizer(
     files: Mapping[str, bytes], config: PretrainedConfig
 ) -> PreTrainedTokenizerBase:
-    for name in files:
-        if name not in TOKENIZER_FILES:
-            raise Errors.E059(name=name)
     with tempfile.TemporaryDirectory() as folder:
         for name, data in files.items():
+            if name not in TOKENIZER_FILES:
+                raise Errors.E059(name=name)
             if name == "tokenizer_config.json":
                 data = json.dumps(_without_unused(json.loads(data))).encode("utf8")
             Path(folder, name).write_bytes(data)

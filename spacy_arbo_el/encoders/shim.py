@@ -96,7 +96,7 @@ class EncoderShim(HFShim):
         earlier: Those before training, where the present ones are not known.
         """
         for known_scales in (scales, earlier):
-            if known_scales is not None and not scales_fit(transformer, known_scales):
+            if not scales_fit(transformer, known_scales or {}):
                 raise Errors.E202(problem="the scales of its 8-bit layers")
         self._hfmodel = HFObjects(tokenizer, transformer, None)
         self._model = transformer.to(get_torch_default_device())
@@ -225,9 +225,6 @@ class _Quantized:
                     release_weights(linears[name].weight)
             return self._module
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "_Quantized":
-        return _Quantized(self.scales, self.earlier)
-
     def __reduce__(self) -> tuple[Any, ...]:
         return _Quantized, (self.scales, self.earlier)
 
@@ -293,9 +290,7 @@ def precision_kind(
         return "int8"
     if has_fast_bfloat16(device) and (training or not depends_on_batch(device)):
         return "bfloat16"
-    if int8:
-        return "int8"
-    return "float32"
+    return "int8" if int8 else "float32"
 
 
 def depends_on_batch(device: torch.device) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base.arrays import TopK, int_array, take_or
 from ..base.devices import on_gpu
-from .index.exact import FlatIndex, faiss, rescore
+from .index.exact import FlatIndex, rescore
 from .similarity import Similarity
 
 # Mentions of a document that are compared by one matrix product.
@@ -189,6 +189,8 @@ class Cells:
         cells = int(4 * np.sqrt(len(readable)))
         width = vectors.shape[1]
         inner = similarity.metric == "ip"
+        import faiss  # with time and memory, which exact search need not take
+
         metric = faiss.METRIC_INNER_PRODUCT if inner else faiss.METRIC_L2
         centres = (faiss.IndexFlatIP if inner else faiss.IndexFlatL2)(width)
         index = faiss.IndexIVFFlat(centres, width, cells, metric)

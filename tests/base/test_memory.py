@@ -62,3 +62,19 @@ def test_the_peak_is_that_of_the_process_itself_and_free_memory_goes_back_to_the
     large = torch.ones(peak_megabytes() - resident_megabytes() + 512, (1 << 20) // 4)
     assert numbers(PEAK)[0] < alone + 64
     del large
+
+
+def test_a_factory_imports_no_module_that_models_rarely_call():
+    subprocess.check_call(
+        [
+            sys.executable,
+            "-c",
+            """
+import sys
+import spacy_arbo_el.factory
+from spacy_arbo_el.base.extras import OnFirstUse
+assert not {"sklearn", "torch._dynamo"} & sys.modules.keys()
+assert OnFirstUse("math").sqrt(4) == 2
+""",
+        ]
+    )

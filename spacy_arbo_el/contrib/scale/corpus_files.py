@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
+import faiss
 import numpy as np
 
 from ...base.arrays import OnAccess, int_array, offsets_of, resized_table
@@ -24,7 +25,6 @@ from ...linking.corpus_mentions import (
 from ...mentions.record import MentionRecord
 from ...ranking.decisions import Decisions, Step
 from ...retrieval.index.approximate import read_index
-from ...retrieval.index.exact import faiss
 from ...retrieval.mention_search import AllPairs, Cells, CorpusSearch
 from ...retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean, Similarity
 from ...storage.files import write_file

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import faiss
 import numpy as np
 import torch
 
@@ -28,7 +29,6 @@ from .exact import (
     FlatIndex,
     best_rows,
     check_width,
-    faiss,
     score_pairs,
 )
 

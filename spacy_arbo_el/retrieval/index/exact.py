@@ -12,14 +12,10 @@ from thinc.api import get_torch_default_device
 from ...base.arrays import AppendOnly, TopK
 from ...base.compiling import numba_jit
 from ...base.errors import Errors
-from ...base.extras import OnFirstUse
 from ...kb.attached_index import AttachedIndex
 from ...kb.vectors import VectorRows
 from ..similarity import Similarity
 from .protocol import Index
-
-# Its import takes time and memory, and exact search needs none of it.
-faiss: Any = OnFirstUse("faiss")
 
 # How many more rows than wanted are compared exactly at first.
 MARGIN = 16
@@ -201,10 +197,6 @@ def forbid_mask(mask: np.ndarray) -> Forbid:
     return forbid
 
 
-def faiss_has_gpu() -> bool:
-    return hasattr(faiss, "GpuIndexFlatIP") and faiss.get_num_gpus() > 0
-
-
 def check_width(queries: np.ndarray, width: int) -> None:
     """Raise an error if queries and vectors differ in width."""
     if queries.shape[1] != width:
@@ -219,9 +211,8 @@ def rescore(
     candidates: (m, c) rows of ``vectors``, which are (n, width) float32, prepared, contiguous.
     inner: Whether similarities are inner products, not negative squared distances.
     """
-    rows = np.ascontiguousarray(candidates.ids, dtype=np.int64)
+    rows = candidates.ids
     scores = np.full(rows.shape, -np.inf, dtype=np.float32)
-    queries = np.ascontiguousarray(queries, dtype=np.float32)
     score_pairs(vectors, None, queries, rows, INNER if inner else DISTANCE, scores)
     return best_rows(rows, scores, k)
 

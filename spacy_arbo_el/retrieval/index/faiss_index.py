@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import faiss
 from spacy.util import registry
 
 from ...base.devices import on_gpu
@@ -25,7 +26,7 @@ from .approximate import (
     restricted,
     sample,
 )
-from .exact import FlatIndex, faiss, faiss_has_gpu
+from .exact import FlatIndex
 from .protocol import Index
 
 # Fewer rows than these are searched exactly: by an index without lists, by one with lists (per
@@ -168,6 +169,10 @@ def _set_clustering(component: Any) -> None:
         component.cp.min_points_per_centroid = 1
     if hasattr(component, "pq"):
         component.pq.cp.min_points_per_centroid = 1
+
+
+def faiss_has_gpu() -> bool:
+    return hasattr(faiss, "GpuIndexFlatIP") and faiss.get_num_gpus() > 0
 
 
 def _must_be_exact() -> bool:
