@@ -6,6 +6,7 @@ from itertools import islice
 
 from spacy.tokens import Doc, Span
 
+from ..base.memory import release_memory
 from ..encoders.dual import one_thread_after_fork
 from ..kb.entity import NIL
 from ..mentions.annotations import (
@@ -18,6 +19,9 @@ from ..mentions.annotations import (
 )
 from ..mentions.getters import FOUND_AS, place_of
 from .stages import LinkingStages
+
+# After so many mentions, memory that they left free is returned: it costs as much as a few of them.
+MANY = 500
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,10 @@ class DocumentLinker:
             return self.by_doc(docs, spans, [])
         with self.stages.datastore.reading():
             links = self.stages.link(spans, self.threshold).links
-            return self.by_doc(docs, spans, links)
+            links_of_docs = self.by_doc(docs, spans, links)
+        if sum(map(len, spans)) >= MANY:
+            release_memory()
+        return links_of_docs
 
     def by_doc(
         self,

@@ -50,8 +50,8 @@ VAGUE = frozenset(
 )
 CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 CEILINGS = {
-    "tokens of the core": 232_500,
-    "tokens of contrib/": 79_810,
+    "tokens of the core": 231_760,
+    "tokens of contrib/": 79_760,
     "tokens of tests/": 248_410,
     "tokens a line of code": 8.6,
     "percent of names that are vague": 0.6,
