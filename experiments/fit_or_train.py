@@ -6,7 +6,8 @@ Further arguments are settings of the config, SETTING=VALUE.
 
 The fit is ``arbo fit --strategy both`` on the other folds, with the encoder untrained. The
 training has the same documents, and DEV as its dev set. FOLDER gets the pipelines, and
-``scores.json`` with R@1 and accuracy of both, the differences, and intervals over mentions.
+``scores.json`` with R@1 of both, the difference, and its interval over mentions. Accuracy is not
+compared: a fit chooses its threshold by it, a training by F1.
 """
 
 import argparse
@@ -44,7 +45,7 @@ def split(corpus: Path, fold: int, folder: Path) -> tuple[Path, Path]:
 
 
 def judge(model: Path, test: Path) -> dict[str, np.ndarray]:
-    """Whether each mention with an entity is right, and its entity unseen: (m,) bool each."""
+    """Whether each mention's first candidate is right, and its entity unseen: (m,) bool each."""
     nlp = load_pipeline(model)
     linker = find_linker(nlp)
     outcomes = linked_outcomes(
@@ -54,7 +55,6 @@ def judge(model: Path, test: Path) -> dict[str, np.ndarray]:
     with_entity = [outcome for outcome in outcomes if outcome.gold]
     columns = {
         "first": [is_candidate(outcome, 1) for outcome in with_entity],
-        "decided": [outcome.is_correct for outcome in with_entity],
         "unseen": [not seen & set(outcome.gold) for outcome in with_entity],
     }
     return {name: np.array(column, dtype=bool) for name, column in columns.items()}
@@ -65,13 +65,9 @@ def scores_of(columns: dict[str, dict[str, np.ndarray]]) -> dict[str, Any]:
     unseen = columns[FITTED]["unseen"]
     everything = np.ones(len(unseen), dtype=bool)
     scores: dict[str, Any] = {"mentions": len(unseen), "unseen": int(unseen.sum())}
-    for ending, score, rows in (
-        ("", "first", everything),
-        ("_unseen", "first", unseen),
-        ("_decided", "decided", everything),
-    ):
+    for ending, rows in (("", everything), ("_unseen", unseen)):
         fitted, trained = (
-            columns[model][score][rows].astype(float) for model in (FITTED, TRAINED)
+            columns[model]["first"][rows].astype(float) for model in (FITTED, TRAINED)
         )
         gain = trained - fitted
         ends = interval(gain, np.arange(len(gain)))
