@@ -18,7 +18,7 @@ import numpy as np
 import spacy
 import srsly
 from commands import options_of, run
-from entity_folds import interval
+from judges import Column
 
 from spacy_arbo_el import load_pipeline
 from spacy_arbo_el.corpora.docbin import read_docs, write_docbin
@@ -67,13 +67,12 @@ def scores_of(columns: dict[str, dict[str, np.ndarray]]) -> dict[str, Any]:
     scores: dict[str, Any] = {"mentions": len(unseen), "unseen": int(unseen.sum())}
     for ending, rows in (("", everything), ("_unseen", unseen)):
         fitted, trained = (
-            columns[model]["first"][rows].astype(float) for model in (FITTED, TRAINED)
+            Column(columns[model]["first"][rows].astype(float), np.flatnonzero(rows))
+            for model in (FITTED, TRAINED)
         )
-        gain = trained - fitted
-        ends = interval(gain, np.arange(len(gain)))
-        scores[f"fitted{ending}"] = fitted.mean()
-        scores[f"trained{ending}"] = trained.mean()
-        scores[f"trained_less_fitted{ending}"] = [gain.mean(), *ends]
+        scores[f"fitted{ending}"] = fitted.right.mean()
+        scores[f"trained{ending}"] = trained.right.mean()
+        scores[f"trained_less_fitted{ending}"] = trained.difference(fitted)
     return scores
 
 

@@ -29,9 +29,8 @@ def from_hub(name: str) -> str:
     """
     if constants.HF_HUB_OFFLINE:
         return name
-    with contextlib.suppress(
-        Exception
-    ):  # of requests or httpx, by the client's version
+    # Of requests or httpx, by the client's version.
+    with contextlib.suppress(Exception):
         huggingface_hub.utils.get_session().head(
             constants.ENDPOINT, timeout=HUB_TIMEOUT
         )

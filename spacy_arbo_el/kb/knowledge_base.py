@@ -320,11 +320,10 @@ class ArboKB(KnowledgeBase):
     def to_bytes(self, **kwargs: Any) -> bytes:
         with self.guard.reading(), TemporaryDirectory() as place:
             folder = Path(place)
-            self.storage.write_files(folder, self.vectors.write)
             # Search indexes are built again where they are needed.
-            paths = [*folder.glob("*.sqlite"), *folder.glob("[tv]*")]
+            self.storage.write_files(folder, self.vectors.write_rows)
             return srsly.msgpack_dumps(
-                {path.name: path.read_bytes() for path in paths}
+                {path.name: path.read_bytes() for path in folder.iterdir()}
             )
 
     def from_bytes(

@@ -165,7 +165,9 @@ class EntityStore:
         entities_of = self.with_spellings(spellings.values())
         positions = {
             name: [
-                place for place, kind in entities_of.get(spelling, ()) if kind == OWN
+                position
+                for position, kind in entities_of.get(spelling, ())
+                if kind == OWN
             ]
             for name, spelling in spellings.items()
         }

@@ -377,7 +377,14 @@ class EntityVectors:
         self._index = index
 
     def write(self, path: Path, uuid: str) -> None:
-        """Write the rows in use into the folder of a knowledge base with a uuid."""
+        """Write the rows and the index in use into the folder of a knowledge base with a uuid."""
+        self.write_rows(path, uuid)
+        if self._index is not None and self._cache is not None:
+            with suppress(FileNotFoundError):  # another program may have replaced it
+                self._index.write(path, self._cache.about, self._shown.keys)
+
+    def write_rows(self, path: Path, uuid: str) -> None:
+        """Write the rows in use, as ``write``."""
         self._look()
         texts = self._texts
         cache = self._cache
@@ -389,12 +396,9 @@ class EntityVectors:
         if texts.identity:
             data = replace(texts, uuid=uuid).to_bytes()
             write_file(path / file_of(texts.identity), data)
-        if self._index is not None:
-            with suppress(FileNotFoundError):  # another program may have replaced it
-                self._index.write(path, cache.about, self._shown.keys)
 
     def read(self, folder: Path) -> None:
-        """Copy the rows that ``write`` wrote into a folder, which is removed then."""
+        """Copy the rows that ``write_rows`` wrote into a folder, which is removed then."""
         self._forget()
         texts = self._saved_texts(folder, "texts-*")
         files = VectorFolder(folder)

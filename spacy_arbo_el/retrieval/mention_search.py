@@ -186,11 +186,12 @@ class Cells:
         cls, vectors: np.ndarray, readable: np.ndarray, similarity: Similarity
     ) -> "Cells":
         """readable: (r,) int64, ascending, the mentions that are searched."""
+        # Its import takes time and memory, and exact search needs none of it.
+        import faiss
+
         cells = int(4 * np.sqrt(len(readable)))
         width = vectors.shape[1]
         inner = similarity.metric == "ip"
-        import faiss  # with time and memory, which exact search need not take
-
         metric = faiss.METRIC_INNER_PRODUCT if inner else faiss.METRIC_L2
         centres = (faiss.IndexFlatIP if inner else faiss.IndexFlatL2)(width)
         index = faiss.IndexIVFFlat(centres, width, cells, metric)
