@@ -1,10 +1,12 @@
 """Array helpers: top-k tables, ragged arrays, sequences made on access, unit vectors."""
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
+from typing_extensions import Self
 
 from .compiling import numba_jit
 from .errors import Errors
@@ -12,8 +14,61 @@ from .errors import Errors
 T = TypeVar("T")
 
 
+class Rows:
+    """A dataclass whose fields are arrays, lists or ``Rows``, with a row for each of some things.
+
+    The first field has them all. Fields of other kinds, such as None, are of all rows together.
+    """
+
+    def __len__(self) -> int:
+        return len(next(iter(vars(self).values())))
+
+    def take(self, rows: Any) -> Self:
+        """Some of the rows, in that order. rows: (n,) int64; a slice or bool for arrays alone."""
+        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
+        columns = {name: take_rows(getattr(self, name), rows) for name in names}
+        return replace(self, **columns)  # type: ignore[type-var]
+
+    @classmethod
+    def concat(cls, batches: Sequence[Self]) -> Self:
+        """The rows of one or more, one after the other; tables are padded to the widest."""
+        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        return cls(
+            *(
+                concat_rows([getattr(batch, name) for batch in batches])
+                for name in names
+            )
+        )
+
+
+def take_rows(column: Any, rows: Any) -> Any:
+    """Some rows of an array, a list or ``Rows``. Anything else is given back."""
+    if isinstance(column, np.ndarray):
+        return column[rows]
+    if isinstance(column, Sequence):
+        return [column[row] for row in rows.tolist()]
+    return column.take(rows) if hasattr(column, "take") else column
+
+
+def concat_rows(columns: Sequence[Any]) -> Any:
+    """Arrays, lists or ``Rows`` one after the other; None where there is none for some rows."""
+    first = columns[0]
+    if any(column is None for column in columns):
+        return None
+    if isinstance(first, np.ndarray):
+        missing = -1 if first.dtype.kind == "i" else 0
+        return (
+            concat_tables(columns, missing)
+            if first.ndim > 1
+            else np.concatenate(columns)
+        )
+    if isinstance(first, Sequence):
+        return list(chain.from_iterable(columns))
+    return type(first).concat(columns) if hasattr(first, "concat") else first
+
+
 @dataclass(frozen=True)
-class TopK:
+class TopK(Rows):
     """The best ids of ``m`` queries with their scores, best first.
 
     Equal scores come in the order of their ids.
@@ -30,9 +85,6 @@ class TopK:
             raise ValueError(
                 f"ids {self.ids.shape} and scores {self.scores.shape} must be (m, k)"
             )
-
-    def __len__(self) -> int:
-        return len(self.ids)
 
     @property
     def width(self) -> int:
@@ -61,18 +113,12 @@ class TopK:
             concat_tables([table.scores for table in tables], -np.inf),
         )
 
-    def take(self, rows: np.ndarray) -> "TopK":
-        """The given rows, in that order."""
-        return TopK(self.ids[rows], self.scores[rows])
-
     def first(self, count: int) -> "TopK":
         """The ``count`` best of each row."""
         return TopK(self.ids[:, :count], self.scores[:, :count])
 
     def resized(self, width: int) -> "TopK":
         """The table cut or padded to a number of columns."""
-        if width <= self.width:
-            return self.first(width)
         return TopK(
             resized_table(self.ids, width, -1),
             resized_table(self.scores, width, -np.inf),
@@ -87,6 +133,10 @@ class TopK:
         return TopK(
             np.take_along_axis(ids, order, 1), np.take_along_axis(scores, order, 1)
         )
+
+    def within(self, labels: np.ndarray) -> "TopK":
+        """A table of rows of the same m things, without those of another label, (m,)."""
+        return self.where(labels[self.ids] == labels[:, None])
 
     def columns_of(self, ids: np.ndarray) -> np.ndarray:
         """Columns of ids (m, c) in their rows: (m, c) int64, -1 for one that does not occur."""
@@ -137,14 +187,9 @@ def first_of_each(
     return places
 
 
-def int_array(values: Any) -> np.ndarray:
+def int_array(values: Any = ()) -> np.ndarray:
     """Whole numbers, or rows of them, as an array of int64."""
     return np.array(values, dtype=np.int64)
-
-
-def no_numbers() -> np.ndarray:
-    """An empty array of int64."""
-    return int_array([])
 
 
 def minus_ones(shape: int | tuple[int, ...]) -> np.ndarray:
@@ -274,25 +319,18 @@ class OnAccess(Sequence[T]):
 
 
 def resized_table(table: np.ndarray, width: int, missing: float) -> np.ndarray:
-    """Cut or pad a table (m, k) to some columns. It is padded with ``missing``."""
-    padding = np.full(
-        (len(table), max(width - table.shape[1], 0)), missing, dtype=table.dtype
-    )
-    return np.hstack([table[:, :width], padding])
+    """Cut or pad a table (m, k, ...) to some columns. It is padded with ``missing``."""
+    if width <= table.shape[1]:
+        return table[:, :width]
+    shape = (len(table), width - table.shape[1], *table.shape[2:])
+    padding = np.full(shape, missing, dtype=table.dtype)
+    return np.hstack([table, padding])
 
 
 def concat_tables(tables: Sequence[np.ndarray], missing: float) -> np.ndarray:
-    """Stack one or more tables (m, k), padded to the widest with ``missing``."""
+    """Stack one or more tables (m, k, ...), padded to the widest with ``missing``."""
     width = max(table.shape[1] for table in tables)
     return np.concatenate([resized_table(table, width, missing) for table in tables])
-
-
-def concat_or_none(arrays: Sequence[np.ndarray | None]) -> np.ndarray | None:
-    """Arrays one after the other. None where any of them is None."""
-    present = [array for array in arrays if array is not None]
-    if present and len(present) == len(arrays):
-        return np.concatenate(present)
-    return None
 
 
 def mix(values: np.ndarray) -> np.ndarray:

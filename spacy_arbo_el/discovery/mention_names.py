@@ -4,10 +4,11 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from ..base.arrays import numbered
+from ..base.arrays import Rows, numbered
 from ..mentions.record import MentionRecord
 from ..names.opposites import are_opposed
 from ..names.spellings import compatible, folded, with_pairs
@@ -26,19 +27,17 @@ Words = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class MentionNames:
+class MentionNames(Rows):
     """The names of ``m`` mentions.
 
     numbers: (m,) int64, equal for mentions of one name and label.
     strings: (m,) int64, equal for mentions that write it the same, but for case and white space.
-    forms: (m,) int64, the places of their names in ``words``.
-    words: The words of each name, numbers in digits.
+    words: The words of each, numbers in digits.
     persons: (m,) bool, the mentions with the label of a person.
     """
 
     numbers: np.ndarray
     strings: np.ndarray
-    forms: np.ndarray
     words: Sequence[Words]
     persons: np.ndarray
 
@@ -59,15 +58,14 @@ class MentionNames:
             numbered(
                 [" ".join(record.normalized.split()).casefold() for record in records]
             ),
-            numbered(words),
-            list(dict.fromkeys(words)),
+            words,
             np.array([record.label in PERSONS for record in records], dtype=bool),
         )
 
-    def take(self, rows: np.ndarray) -> "MentionNames":
-        """The names of some mentions."""
-        arrays = (self.numbers[rows], self.strings[rows], self.forms[rows])
-        return MentionNames(*arrays, self.words, self.persons[rows])
+    @cached_property
+    def forms(self) -> np.ndarray:
+        """(m,) int64, equal for mentions of the same words."""
+        return numbered(self.words)
 
     def may_be_one(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Pairs of mentions whose names do not say that they are different entities: (e,) bool.
@@ -81,11 +79,10 @@ class MentionNames:
         ends = np.sort(np.stack([self.forms[source], self.forms[target]]), axis=0)
         pairs = np.concatenate([ends, are_persons[None]])
         distinct, place = np.unique(pairs, axis=1, return_inverse=True)
-        ambiguous = _ambiguous(self.words) if are_persons.any() else set()
+        words = list(dict.fromkeys(self.words))
+        ambiguous = _ambiguous(words) if are_persons.any() else set()
         may_be = [
-            self._may_be_one(
-                self.words[first], self.words[second], bool(person), ambiguous
-            )
+            self._may_be_one(words[first], words[second], bool(person), ambiguous)
             for first, second, person in distinct.T.tolist()
         ]
         return np.array(may_be, dtype=bool)[place.reshape(-1)]

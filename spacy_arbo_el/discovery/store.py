@@ -1,12 +1,11 @@
 """Storage of unlinked mentions and their clusters, by number."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 
-from ..base.arrays import int_array
+from ..base.arrays import Rows, int_array
 from ..base.errors import Errors
 from ..encoders.inputs import SpanInputs
 from ..graph.linkage import find, find_all
@@ -15,7 +14,7 @@ from .entities import NearestEntity, new_entity_id
 
 
 @dataclass
-class Unlinked:
+class Unlinked(Rows):
     """Unlinked mentions, ``m`` of them, in order of documents.
 
     documents: (m,) int64, ascending, the number of the document each is in.
@@ -36,10 +35,7 @@ class Unlinked:
     @classmethod
     def empty(cls) -> "Unlinked":
         vectors = np.zeros((0, 0), dtype=np.float32)
-        return cls([], int_array([]), [], SpanInputs.empty(), vectors)
-
-    def __len__(self) -> int:
-        return len(self.records)
+        return cls([], int_array(), [], SpanInputs.empty(), vectors)
 
     @property
     def keys(self) -> list[MentionKey]:
@@ -75,24 +71,10 @@ class Unlinked:
         self.records = [*self.records, *mentions.records]
         self.nearest = [*self.nearest, *mentions.nearest]
 
-    def take(self, rows: np.ndarray) -> "Unlinked":
-        """The mentions at ``rows``, in that order."""
-        places = rows.tolist()
-        return Unlinked(
-            [self.records[row] for row in places],
-            self.documents[rows],
-            [self.nearest[row] for row in places],
-            self.inputs.take(rows),
-            self.vectors[rows],
-        )
-
     def encode(self, encode: Callable[[SpanInputs], np.ndarray]) -> None:
         """Encode all mentions anew."""
         if len(self):
             self.vectors = encode(self.inputs)
-
-
-_NO_NUMBERS = partial(np.zeros, 0, dtype=np.int64)
 
 
 @dataclass
@@ -106,8 +88,8 @@ class Clusters:
     rejected: The numbers of clusters that are no entity.
     """
 
-    of_mention: np.ndarray = field(default_factory=_NO_NUMBERS)
-    merged_into: np.ndarray = field(default_factory=_NO_NUMBERS)
+    of_mention: np.ndarray = field(default_factory=int_array)
+    merged_into: np.ndarray = field(default_factory=int_array)
     ids: list[str] = field(default_factory=list)
     accepted: dict[int, str] = field(default_factory=dict)
     rejected: dict[int, None] = field(default_factory=dict)
@@ -164,14 +146,17 @@ class Clusters:
 
     # Adding
 
-    def assign_ids(self, keys: Sequence[MentionKey]) -> None:
-        """Assign ids to clusters without one, made of the keys of their first mentions."""
+    def add(self, keys: Iterable[MentionKey]) -> int:
+        """Add empty clusters, named by their first mentions' keys. RETURNS: The first's number."""
+        start = len(self.ids)
         for key in keys:
             cluster_id = new_entity_id(key)
             if cluster_id in self._numbers:
                 # Its first mention has started another cluster before and has left it since.
                 cluster_id = f"{cluster_id}-{len(self.ids)}"
             self.add_id(cluster_id)
+        self.merged_into = np.append(self.merged_into, np.arange(start, len(self.ids)))
+        return start
 
     def add_id(self, cluster_id: str) -> None:
         """Assign an unused id to the first cluster without one."""
@@ -192,21 +177,10 @@ class Clusters:
             if group not in continued and not (group in first and first[group] < key):
                 first[group] = key
         new = sorted(first, key=first.__getitem__)
-        start = len(self.ids)
+        start = self.add(map(first.__getitem__, new))
         numbers = {**continued, **dict(zip(new, range(start, start + len(new))))}
-        self.merged_into = np.append(
-            self.merged_into, np.arange(start, start + len(new))
-        )
-        self.assign_ids([first[group] for group in new])
         added = int_array([numbers[group] for group in groups.tolist()])
         self.of_mention = np.append(self.of_mention, added)
-
-    def add(self, key: MentionKey) -> int:
-        """Add an empty cluster, named by its first mention's key. RETURNS: Its number."""
-        number = len(self.ids)
-        self.merged_into = np.append(self.merged_into, number)
-        self.assign_ids([key])
-        return number
 
     # Editing
 

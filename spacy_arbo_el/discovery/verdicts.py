@@ -51,7 +51,7 @@ class Verdicts:
             remaining = np.setdiff1d(rows, chosen)
             former = self._former(number, remaining)
             moves = remaining if former else chosen
-        off = former[0] if former else clusters.add(min(self.rows.keys_of(moves)))
+        off = former[0] if former else clusters.add([min(self.rows.keys_of(moves))])
         clusters.move(number, moves, off, self._founded(moves))
         ids = clusters.ids
         self.log.add("split", id=ids[stays], off=ids[off], mentions=self._keys(moves))
@@ -83,7 +83,7 @@ class Verdicts:
             if not len(taken):
                 continue
             if len(taken) < len(members) or number in clusters.rejected:
-                off = clusters.add(min(self.rows.keys_of(taken)))
+                off = clusters.add([min(self.rows.keys_of(taken))])
                 clusters.move(number, taken, off, set())
                 split_from[clusters.ids[off]] = clusters.ids[number]
                 number = off

@@ -115,7 +115,7 @@ class SpanInputs:
         return SpanInputs(
             self.ids[ragged_ranges(self.offsets[:-1][passages], lengths)],
             offsets_of(lengths),
-            number[place.reshape(-1)],
+            number[place],
             self.first[spans],
             self.last[spans],
             self.marker[spans],

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.arrays import int_array, no_numbers, offsets_of
+from ..base.arrays import int_array, offsets_of
 from ..encoders.protocol import Text
 from .entity import Entity
 from .store import EntityStore
@@ -46,8 +46,8 @@ class TextRows:
     uuid: str = ""
     generation: int = -1
     identity: str = ""
-    owners: np.ndarray = field(default_factory=no_numbers)
-    keys: np.ndarray = field(default_factory=no_numbers)
+    owners: np.ndarray = field(default_factory=int_array)
+    keys: np.ndarray = field(default_factory=int_array)
 
     @property
     def live(self) -> np.ndarray:

@@ -18,7 +18,6 @@ from ..base.arrays import (
     check_vectors,
     has_vector,
     int_array,
-    no_numbers,
     places_of,
     take_or,
 )
@@ -83,7 +82,7 @@ class _Rows:
 
     @classmethod
     def empty(cls, dtype: str, header: bytes = b"") -> "_Rows":
-        none = no_numbers()
+        none = int_array()
         return cls(AppendOnly.empty(dtype), none.astype(bool), none, none, header)
 
     def __len__(self) -> int:
@@ -392,7 +391,7 @@ def carry_over(path: Path, folder: Path) -> None:
 
 def _keys_of_texts(path: Path) -> np.ndarray:
     """The keys of the texts that pipelines have of the list in a folder, each once."""
-    keys = [no_numbers()]
+    keys = [int_array()]
     for file in path.glob("texts-*"):
         with suppress(OSError, ValueError):
             texts = TextRows.from_bytes(file.read_bytes())

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..base.arrays import int_array, no_numbers
+from ..base.arrays import int_array
 from ..base.errors import Errors
 from ..encoders.protocol import Text
 from ..storage.files import write_file
@@ -53,7 +53,7 @@ class VectorRows:
     """
 
     vectors: np.ndarray = field(default_factory=_no_vectors)
-    owners: np.ndarray = field(default_factory=no_numbers)
+    owners: np.ndarray = field(default_factory=int_array)
     places: np.ndarray | None = None
 
     def __len__(self) -> int:

@@ -314,8 +314,7 @@ class CorpusLinker:
     ) -> CorpusMentions:
         """Add neighbours among the mentions, as ``search`` finds them."""
         if self.stages.datastore.settings.match_types:
-            labels = mentions.ranked.batch.labels
-            nearest = nearest.where(labels[nearest.ids] == labels[:, None])
+            nearest = nearest.within(mentions.ranked.batch.labels)
         return replace(mentions, ranked=mentions.ranked.with_mentions(nearest))
 
     def annotated(self, read: ReadDocs, links: CorpusLinks) -> Iterator[Doc]:

@@ -6,14 +6,14 @@ from itertools import groupby
 
 import numpy as np
 
-from ..base.arrays import TopK, int_array, offsets_of, ragged_ranges
+from ..base.arrays import Rows, TopK, int_array, offsets_of, ragged_ranges
 from ..mentions.record import MentionRecord
 from ..ranking.decisions import MAX_CONSIDERED
 from ..ranking.ranking import RankedMentions
 
 
 @dataclass(frozen=True)
-class CorpusPart:
+class CorpusPart(Rows):
     """The mentions of some documents, before any decision.
 
     ranked: The mentions, without neighbours among each other; their rankings hold the
@@ -44,15 +44,6 @@ class CorpusPart:
             ranking=ranked.ranking.first(MAX_CONSIDERED),
         )
         return cls(ranked, candidates, counts)
-
-    @classmethod
-    def concat(cls, batches: Sequence["CorpusPart"]) -> "CorpusPart":
-        """The documents of one or more parts, one after the other."""
-        return cls(
-            RankedMentions.concat([batch.ranked for batch in batches]),
-            TopK.concat([batch.candidates for batch in batches]),
-            [count for batch in batches for count in batch.counts],
-        )
 
 
 @dataclass(frozen=True)
@@ -136,11 +127,7 @@ def numbered(documents: np.ndarray) -> np.ndarray:
 
 def _reordered(ranked: RankedMentions, rows: np.ndarray) -> RankedMentions:
     """Reorder mentions that have no mutual neighbours yet."""
-    batch = ranked.batch.take(rows)
-    return RankedMentions(
-        # Whole documents move: they are numbered anew.
-        replace(batch, documents=numbered(batch.documents)),
-        ranked.neighbours.take(rows),
-        ranked.ranking.take(rows),
-        ranked.corrected[rows],
-    )
+    ranked = ranked.take(rows)
+    # Whole documents move: they are numbered anew.
+    documents = numbered(ranked.batch.documents)
+    return replace(ranked, batch=replace(ranked.batch, documents=documents))

@@ -16,18 +16,19 @@ from .record import gold_ids
 
 # Mentions with a common element are of the same entity. Empty if the entity is not annotated.
 Identity = set[str]
+# Documents of a batch.
+BATCH = 64
 
 
 def annotated_batches(
-    reader: MentionReader, docs: Iterable[Doc], size: int = 64
+    reader: MentionReader, docs: Iterable[Doc]
 ) -> Iterator[list[list[Span]]]:
     """Batch the annotated mentions to link. Each has at least one mention.
 
     docs: Annotated documents. A mention without a ``kb_id_`` is not annotated.
-    size: The number of documents per batch.
     RETURNS: For each batch the mentions of each document.
     """
-    for batch in minibatch(docs, size=size):
+    for batch in minibatch(docs, BATCH):
         spans = [
             [s for s in reader.mentions_to_link(doc) if s.kb_id_] for doc in batch
         ]

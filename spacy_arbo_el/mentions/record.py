@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from spacy.tokens import Doc, Span
 
-from ..base.arrays import concat_or_none, has_vector, int_array
+from ..base.arrays import Rows, has_vector, int_array, offsets_of
 from ..encoders.inputs import SpanInputs
 from ..kb.entity import NIL
 from .getters import offsets_of_span
@@ -94,12 +94,13 @@ FIELDS = tuple(field.name for field in fields(MentionRecord) if field.compare)
 
 
 @dataclass(frozen=True)
-class MentionBatch:
+class MentionBatch(Rows):
     """``m`` mentions of some documents, in document order.
 
     records: A record of each.
     inputs: The m spans that they are encoded from.
-    documents: (m,) int64, ascending, the number of the document each is in.
+    documents: (m,) int64, ascending, the number of the document each is in, which ``take`` leaves
+        unchanged.
     labels: (m,) uint64, their spans' labels as numbers of spaCy's string store.
     n_documents: How many documents there are, those without mentions included.
     vectors: (m, width) float32, prepared for comparing (see ``Similarity.prepare``); None before
@@ -112,9 +113,6 @@ class MentionBatch:
     labels: np.ndarray
     n_documents: int
     vectors: np.ndarray | None = None
-
-    def __len__(self) -> int:
-        return len(self.records)
 
     @property
     def encoded(self) -> np.ndarray:
@@ -140,7 +138,7 @@ class MentionBatch:
 
     @classmethod
     def empty(cls) -> "MentionBatch":
-        none = int_array([])
+        none = int_array()
         return cls([], SpanInputs.empty(), none, none.astype(np.uint64), 0)
 
     @classmethod
@@ -148,28 +146,12 @@ class MentionBatch:
         """Concatenate batches, numbering their documents on."""
         if not batches:
             return cls.empty()
-        starts = np.cumsum([0, *(batch.n_documents for batch in batches)])
-        return cls(
-            [record for batch in batches for record in batch.records],
-            SpanInputs.concat([batch.inputs for batch in batches]),
-            np.concatenate(
-                [batch.documents + start for batch, start in zip(batches, starts)]
-            ),
-            np.concatenate([batch.labels for batch in batches]),
-            int(starts[-1]),
-            concat_or_none([batch.vectors for batch in batches]),
-        )
-
-    def take(self, rows: np.ndarray) -> "MentionBatch":
-        """The mentions at ``rows``, in that order. Documents keep their numbers."""
-        return MentionBatch(
-            [self.records[row] for row in np.asarray(rows).tolist()],
-            self.inputs.take(rows),
-            self.documents[rows],
-            self.labels[rows],
-            self.n_documents,
-            None if self.vectors is None else self.vectors[rows],
-        )
+        starts = offsets_of([batch.n_documents for batch in batches])
+        numbered = [
+            replace(batch, documents=batch.documents + start)
+            for batch, start in zip(batches, starts)
+        ]
+        return replace(super().concat(numbered), n_documents=int(starts[-1]))
 
     def with_vectors(self, vectors: np.ndarray) -> "MentionBatch":
         """The batch with its vectors, (m, width) float32, prepared."""

@@ -95,7 +95,7 @@ def _counted(owners: np.ndarray, keys: np.ndarray, n_strings: int) -> NgramCount
     """
     distinct, place = np.unique(keys, return_inverse=True)
     width = max(len(distinct), 1)
-    pairs, counts = np.unique(owners * width + place.reshape(-1), return_counts=True)
+    pairs, counts = np.unique(owners * width + place, return_counts=True)
     bounds = np.searchsorted(pairs, np.arange(n_strings + 1) * width)
     return NgramCounts(distinct, bounds, pairs % width, counts)
 
@@ -110,13 +110,13 @@ class FeatureReader:
     def __init__(self) -> None:
         # The keys of n-grams, ascending, and their numbers. One attribute, since other threads read
         # mentions while one adds strings.
-        self._known = np.zeros(0, dtype=np.uint64), int_array([])
+        self._known = np.zeros(0, dtype=np.uint64), int_array()
         # The number of each word.
         self.words: dict[str, int] = {}
         self._numbers: dict[frozenset[str], int] = {}
         self._n_strings = 0
         # In how many counted strings each n-gram occurs.
-        self._frequency = AppendOnly.of(int_array([]))
+        self._frequency = AppendOnly.of(int_array())
 
     def read(self, strings: Sequence[str], *, add: bool = False) -> StringFeatures:
         """The features of strings.
@@ -290,8 +290,8 @@ class StringTable:
         # Whether each entity's strings are known.
         self._has = np.zeros(0, dtype=bool)
         # The first row of each entity's strings, and how many they are.
-        self._first = int_array([])
-        self._count = int_array([])
+        self._first = int_array()
+        self._count = int_array()
         # The features of all rows so far, and their arrays, to which rows are added.
         self._features = reader.read([])
         self._rows = {

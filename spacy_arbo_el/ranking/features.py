@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..base.arrays import TopK, first_of_each, minus_ones, take_or
+from ..base.arrays import Rows, TopK, first_of_each, minus_ones, take_or
 from ..base.bundled import are_english_words
 from ..mentions.record import MentionRecord
 from ..names.comparison import EXTRA
@@ -108,7 +108,7 @@ class ContextFits:
 
 
 @dataclass(frozen=True)
-class CandidateFeatures:
+class CandidateFeatures(Rows):
     """The candidates of ``m`` mentions with their features.
 
     entities: (m, c) int64 positions in the KB, -1 for none.
@@ -124,38 +124,10 @@ class CandidateFeatures:
     exemplars: np.ndarray
     prior: np.ndarray
 
-    def __len__(self) -> int:
-        return len(self.entities)
-
     @property
     def valid(self) -> np.ndarray:
         """(m, c) bool, where there is a candidate."""
         return self.entities >= 0
-
-    @classmethod
-    def concat(cls, batches: Sequence["CandidateFeatures"]) -> "CandidateFeatures":
-        """Concatenate batches. They may have unequal numbers of candidates."""
-        width = max((batch.entities.shape[1] for batch in batches), default=0)
-        batches = [batch.resized(width) for batch in batches]
-        return cls(
-            np.concatenate([batch.entities for batch in batches]),
-            np.concatenate([batch.features for batch in batches]),
-            np.concatenate([batch.exemplars for batch in batches]),
-            np.concatenate([batch.prior for batch in batches]),
-        )
-
-    def resized(self, width: int) -> "CandidateFeatures":
-        """The same with at least so many columns; the others have no candidate."""
-        missing = width - self.entities.shape[1]
-        if missing <= 0:
-            return self
-        columns = ((0, 0), (0, missing))
-        return CandidateFeatures(
-            np.pad(self.entities, columns, constant_values=-1),
-            np.pad(self.features, (*columns, (0, 0))),
-            np.pad(self.exemplars, columns, constant_values=-1),
-            np.pad(self.prior, columns),
-        )
 
     def where(self, keep: np.ndarray) -> "CandidateFeatures":
         """The same with none in the place of the others. keep: (m, c) bool."""
@@ -165,11 +137,6 @@ class CandidateFeatures:
             np.where(keep, self.exemplars, -1),
             np.where(keep, self.prior, np.float32(0)),
         )
-
-    def take(self, mentions: np.ndarray | slice) -> "CandidateFeatures":
-        """The given mentions: numbers of them, (m,) bool, or a slice."""
-        arrays = (self.entities, self.features, self.exemplars, self.prior)
-        return CandidateFeatures(*(array[mentions] for array in arrays))
 
     def column(self, name: str) -> np.ndarray:
         """(m, c) float32, one feature."""

@@ -7,21 +7,21 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from spacy.util import registry
 
-from ..base.arrays import TopK, concat_tables, first_of_each, minus_ones, take_or
+from ..base.arrays import Rows, TopK, first_of_each, minus_ones, take_or
 from ..base.calibration import Calibration, log_probability, with_presence
 from ..encoders.inputs import EncodingCache
 from ..mentions.annotations import LEAST_RATIO, MOST_OF_EQUALS
 from ..mentions.labels import Identity
 from ..mentions.record import MentionBatch
+from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours
-from .sources import SearchedEntities
 
 # The logarithm of how many times as probable as the second the first candidate must be.
 LEAST_LEAD = float(np.log(LEAST_RATIO))
 
 
 @dataclass(frozen=True)
-class Ranking:
+class Ranking(Rows):
     """The candidates of ``m`` mentions, best first.
 
     candidates: Positions in the knowledge base; scores are log-odds that the link is right.
@@ -34,9 +34,6 @@ class Ranking:
     candidates: TopK
     exemplars: np.ndarray
     presence: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.candidates)
 
     @classmethod
     def from_scored(
@@ -69,21 +66,6 @@ class Ranking:
         if presence is None:
             presence = best.resized(1).scores[:, 0]
         return cls(best, take_or(exemplars[valid], places, -1), presence)
-
-    @classmethod
-    def concat(cls, batches: Sequence["Ranking"]) -> "Ranking":
-        """The mentions of one or more rankings, one after the other."""
-        exemplars = concat_tables([batch.exemplars for batch in batches], -1)
-        presence = np.concatenate([batch.presence for batch in batches])
-        return cls(
-            TopK.concat([batch.candidates for batch in batches]), exemplars, presence
-        )
-
-    def take(self, rows: np.ndarray) -> "Ranking":
-        """The rankings of some mentions."""
-        return Ranking(
-            self.candidates.take(rows), self.exemplars[rows], self.presence[rows]
-        )
 
     def first(self, count: int) -> "Ranking":
         """The ``count`` best candidates of each mention."""
@@ -142,7 +124,7 @@ class Ranking:
 
 
 @dataclass(frozen=True)
-class RankedMentions:
+class RankedMentions(Rows):
     """Mentions before they are decided on.
 
     corrected: (m,) bool, mentions that a correction holds for; no other mention influences them.
@@ -152,16 +134,6 @@ class RankedMentions:
     neighbours: Neighbours
     ranking: Ranking
     corrected: np.ndarray
-
-    @classmethod
-    def concat(cls, batches: Sequence["RankedMentions"]) -> "RankedMentions":
-        """The mentions of one or more batches, one after the other."""
-        return cls(
-            MentionBatch.concat([batch.batch for batch in batches]),
-            Neighbours.concat([batch.neighbours for batch in batches]),
-            Ranking.concat([batch.ranking for batch in batches]),
-            np.concatenate([batch.corrected for batch in batches]),
-        )
 
     def without_ties(self) -> "RankedMentions":
         """The same without candidates of mentions whose first two nothing tells apart."""
@@ -187,7 +159,7 @@ class RankingContext:
     cache: Keeps vectors and scores that are needed again; None to keep none.
     """
 
-    datastore: SearchedEntities
+    datastore: Datastore
     calibration: Calibration
     n_candidates: int
     cache: EncodingCache | None = None

@@ -33,7 +33,7 @@ class Trees:
     @classmethod
     def none(cls) -> "Trees":
         """No trees: everything has the value 0."""
-        integers = int_array([])
+        integers = int_array()
         real = np.zeros(0)
         return cls(integers, integers, real, integers, integers, real)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import srsly
 
-from ..base.arrays import AppendOnly, check_vectors, has_vector, int_array, no_numbers
+from ..base.arrays import AppendOnly, check_vectors, has_vector, int_array
 from ..base.errors import Errors
 from ..encoders.inputs import SpanInputs, check_inputs
 from ..kb.knowledge_base import ArboKB
@@ -35,7 +35,7 @@ class ExemplarStore:
         self.epoch = 0
         self._vectors = AppendOnly.empty()
         self._readable = np.zeros(0, dtype=bool)
-        self._entities: tuple[Any, np.ndarray] = (None, no_numbers())
+        self._entities: tuple[Any, np.ndarray] = (None, int_array())
         self._rows: dict[MentionKey, int] = {}
 
     def __len__(self) -> int:
@@ -118,13 +118,13 @@ class ExemplarStore:
     def _set_record(self, row: int, record: MentionRecord) -> None:
         self.records[row] = record
         self.version += 1
-        self._entities = None, no_numbers()
+        self._entities = None, int_array()
 
     def _set_records(self, records: list[MentionRecord]) -> None:
         self.records = records
         self.version += 1
         self._rows = {record.key: row for row, record in enumerate(records)}
-        self._entities = None, no_numbers()
+        self._entities = None, int_array()
 
     def relabel(self, key: MentionKey, kb_ids: tuple[str, ...]) -> None:
         """Replace the gold ids of a mention. It counts as a change, whatever they were."""
@@ -160,7 +160,7 @@ class ExemplarStore:
         A composite mention belongs to the first of its ids that is in the KB.
         """
         state = kb, kb.edits
-        entities = self._entities[1] if self._entities[0] == state else no_numbers()
+        entities = self._entities[1] if self._entities[0] == state else int_array()
         new = self.records[len(entities) :]
         if new:
             ids = [kb_id for record in new for kb_id in record.kb_ids]

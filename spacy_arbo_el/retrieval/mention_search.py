@@ -89,7 +89,7 @@ class CorpusSearch:
         """
         starts = range(0, len(vectors), BLOCK)
         blocks = [np.flatnonzero(usable(vectors[s : s + BLOCK])) + s for s in starts]
-        readable = np.concatenate([int_array([]), *blocks])
+        readable = np.concatenate([int_array(), *blocks])
         if len(readable) > MAX_EXACT and not on_gpu():
             return cls(vectors, count, Cells.build(vectors, readable, similarity))
         return cls(

@@ -6,7 +6,7 @@ from typing import Optional
 
 import numpy as np
 
-from ..base.arrays import TopK, concat_tables
+from ..base.arrays import Rows, TopK, offsets_of
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,14 @@ class AllowedEntities:
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class Neighbours(Rows):
     """The neighbours of ``m`` mentions: scores are similarities.
 
     entities: Positions in the knowledge base.
     exemplars: Rows in the exemplar store.
-    mentions: Numbers of other mentions in the batch. They are of the same document, unless a corpus
-        is linked in one graph.
+    mentions: Numbers of other mentions in the batch, which ``take`` leaves unchanged. They are of
+        the same document, unless a corpus is linked in one graph.
     exemplar_entities: (m, k) int64, the entity that each exemplar is labelled with, -1 for none.
-    metric: "ip" where similarities are inner products, "l2" for negative squared distances.
     allowed: The entities that the search was limited to; None for all, and for several batches.
     """
 
@@ -68,41 +67,17 @@ class Neighbours:
     exemplars: TopK
     mentions: TopK
     exemplar_entities: np.ndarray
-    metric: str = "ip"
     allowed: AllowedEntities | None = None
-
-    def __len__(self) -> int:
-        return len(self.entities)
 
     @classmethod
     def concat(cls, batches: Sequence["Neighbours"]) -> "Neighbours":
-        """The mentions of one or more batches, one after the other."""
-        starts = np.cumsum([0, *(len(batch) for batch in batches)])
-        mentions = [
-            TopK(
-                np.where(batch.mentions.valid, batch.mentions.ids + start, -1),
-                batch.mentions.scores,
-            )
-            for batch, start in zip(batches, starts)
-        ]
-        return cls(
-            TopK.concat([batch.entities for batch in batches]),
-            TopK.concat([batch.exemplars for batch in batches]),
-            TopK.concat(mentions),
-            concat_tables([batch.exemplar_entities for batch in batches], -1),
-            batches[0].metric,
-        )
-
-    def take(self, rows: np.ndarray) -> "Neighbours":
-        """The neighbours of the given mentions. Mentions among them keep their numbers."""
-        return Neighbours(
-            self.entities.take(rows),
-            self.exemplars.take(rows),
-            self.mentions.take(rows),
-            self.exemplar_entities[rows],
-            self.metric,
-            self.allowed and self.allowed.take(rows),
-        )
+        """The mentions of one or more batches, one after the other, numbered on."""
+        numbered = []
+        for batch, start in zip(batches, offsets_of(list(map(len, batches)))):
+            mentions = batch.mentions
+            ids = np.where(mentions.valid, mentions.ids + start, -1)
+            numbered.append(batch.with_mentions(TopK(ids, mentions.scores)))
+        return replace(super().concat(numbered), allowed=None)
 
     def with_mentions(self, mentions: TopK) -> "Neighbours":
         """The same with other neighbours among the mentions."""
@@ -120,8 +95,3 @@ class Neighbours:
             exemplars=self.exemplars.first(exemplars),
             exemplar_entities=self.exemplar_entities[:, :exemplars],
         )
-
-    def within_labels(self, labels: np.ndarray) -> "Neighbours":
-        """Keep only neighbouring mentions of the same label. (m,) of any kind."""
-        same = labels[self.mentions.ids] == labels[:, None]
-        return self.with_mentions(self.mentions.where(same))

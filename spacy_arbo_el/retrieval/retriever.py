@@ -152,7 +152,6 @@ class Retriever:
             exemplars,
             nearest_in_document(vectors, batch.documents, n_mentions, self.similarity),
             owners,
-            self.similarity.metric,
             allowed,
         )
 

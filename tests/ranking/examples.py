@@ -62,9 +62,9 @@ def ranked(neighbours, ranking, vectors=None):
     return RankedMentions(batch, neighbours, ranking, np.zeros(count, dtype=bool))
 
 
-def neighbours_of(entities, exemplars=None, owners=None, mentions=None, metric="ip"):
+def neighbours_of(entities, exemplars=None, owners=None, mentions=None):
     count = len(entities)
     exemplars = nothing(count) if exemplars is None else exemplars
     owners = np.full(exemplars.ids.shape, -1) if owners is None else np.array(owners)
     mentions = nothing(count) if mentions is None else mentions
-    return Neighbours(entities, exemplars, mentions, owners, metric)
+    return Neighbours(entities, exemplars, mentions, owners)

@@ -114,12 +114,10 @@ class _Layout:
         self._shapes: dict[str, tuple[np.dtype, int]] = {}
         self._passages = 0
         self._pieces = 0
-        metric = "ip"
         counts = array("q")
         lengths = array("q")
         with (folder / RECORDS).open("wb") as file:
             for batch in batches:
-                metric = batch.ranked.neighbours.metric
                 counts.extend(batch.counts)
                 data, record_bounds = pack_records(batch.ranked.batch.records)
                 lengths.extend(np.diff(record_bounds).tolist())
@@ -131,7 +129,6 @@ class _Layout:
         # From the mentions as they were read to their rows.
         self._row_of = np.empty(len(rows), dtype=np.int64)
         self._row_of[rows] = np.arange(len(rows))
-        np.save(folder / "metric.npy", np.array(metric), allow_pickle=False)
         self._save(
             "places", np.array([(p.start, p.stop) for p in places]).reshape(-1, 2)
         )

@@ -155,7 +155,7 @@ class Arranged:
         """(b,) int64, the mentions of a shard, document by document."""
         places = mentions.places[self.documents(shard)]
         ranges = [np.arange(place.start, place.stop) for place in places]
-        return np.concatenate([int_array([]), *ranges])
+        return np.concatenate([int_array(), *ranges])
 
 
 def arrange_mentions(job: Job) -> None:

@@ -20,14 +20,8 @@ INPUTS = ("ids", "offsets", "passage", "first", "last", "marker")
 def part_to_bytes(mentions: CorpusPart) -> bytes:
     """A part as bytes; scores are exact."""
     data, bounds = pack_records(mentions.ranked.batch.records)
-    metric = np.array(mentions.ranked.neighbours.metric)
     counts = int_array(mentions.counts)
-    details = {
-        "records": data,
-        "record_bounds": bounds,
-        "metric": metric,
-        "counts": counts,
-    }
+    details = {"records": data, "record_bounds": bounds, "counts": counts}
     return pack_arrays({**arrays_of(mentions), **details})
 
 
@@ -74,7 +68,7 @@ def mentions_of(
 ) -> tuple[RankedMentions, TopK]:
     """The mentions and candidates of which ``arrays_of`` gave the arrays.
 
-    array: Gives an array by its name; "metric" is that of the neighbours.
+    array: Gives an array by its name.
     documents: (m,) int64, the number of each mention's document.
     """
 
@@ -90,7 +84,6 @@ def mentions_of(
         table("exemplars"),
         TopK.empty(len(batch)),
         array("exemplar_entities"),
-        str(array("metric")),
     )
     ranking = Ranking(table("ranking"), array("ranking_exemplars"), array("presence"))
     return RankedMentions(batch, neighbours, ranking, array("corrected")), table(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....base.arrays import TopK, int_array
+from ....base.arrays import Rows, TopK, int_array
 from ....base.calibration import log_softmax
 from ....linking.stages import LinkingStages
 from ....mentions.labels import gold_positions, is_gold
@@ -22,7 +22,7 @@ from ....retrieval.neighbours import Neighbours
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingCandidates:
+class TrainingCandidates(Rows):
     """Candidates of a corpus's annotated mentions, in document order.
 
     candidates: (m, k) int64 positions in the knowledge base, best first, -1 for none.
@@ -36,10 +36,6 @@ class TrainingCandidates:
     scores: np.ndarray
     gold: np.ndarray
     gold_scores: np.ndarray
-
-    def take(self, rows: np.ndarray) -> "TrainingCandidates":
-        """Take some of the mentions."""
-        return TrainingCandidates(*(table[rows] for table in vars(self).values()))
 
     @property
     def correct(self) -> np.ndarray:

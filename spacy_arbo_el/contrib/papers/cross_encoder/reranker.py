@@ -24,6 +24,7 @@ from thinc.api import (
     warmup_linear,
 )
 
+from ....base.arrays import Rows
 from ....base.errors import Errors
 from ....base.settings import check_count, check_part, check_positive, check_share
 from ....encoders.inputs import SpanInputs
@@ -111,7 +112,7 @@ class RerankerTraining:
 
 
 @dataclass(frozen=True)
-class LabelledMentions:
+class LabelledMentions(Rows):
     """Mentions with their candidates, for training or evaluation."""
 
     batch: MentionBatch
@@ -119,10 +120,6 @@ class LabelledMentions:
 
     def __len__(self) -> int:
         return len(self.batch)
-
-    def take(self, rows: np.ndarray) -> "LabelledMentions":
-        """The given mentions."""
-        return LabelledMentions(self.batch.take(rows), self.table.take(rows))
 
 
 @dataclass(frozen=True)

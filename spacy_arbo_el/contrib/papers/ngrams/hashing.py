@@ -175,7 +175,7 @@ def _sentences(
     the like that a space and no small letter follow.
     """
     if not len(starts):
-        return int_array([])
+        return int_array()
     last = codes[starts[:-1]]
     following = starts[1:]
     behind = ends[:-1]
