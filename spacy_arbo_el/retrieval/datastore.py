@@ -104,14 +104,10 @@ class Datastore:
                 if self._retriever and kb is self.kb and self._is_fresh:
                     yield self._retriever
                     return
-            with kb.guard.reading_after(partial(self._refreshed, kb)) as retriever:
+            with kb.guard.reading_after(partial(self._refresh, kb)) as retriever:
                 if retriever is not None:
                     yield retriever
                     return
-
-    def _refreshed(self, kb: ArboKB) -> Retriever | None:
-        """The search; None where another knowledge base has taken the place of one."""
-        return self._refresh() if kb is self.kb else None
 
     @contextmanager
     def editing(self) -> Iterator[None]:
@@ -198,7 +194,10 @@ class Datastore:
         with self.reading() as retriever:
             return retriever
 
-    def _refresh(self) -> Retriever:
+    def _refresh(self, kb: ArboKB) -> Retriever | None:
+        """The search; None where another knowledge base has taken the place of one."""
+        if kb is not self.kb:
+            return None
         start = time.perf_counter()
         self.kb.reload_if_changed()
         if self._searched != self.revision:
