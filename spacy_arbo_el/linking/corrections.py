@@ -49,19 +49,6 @@ class Correction(NamedTuple):
     before: tuple[str, ...] | None = None
 
 
-class _GivenEntity(NamedTuple):
-    """An entity that was given for a mention.
-
-    mention: Its number. row: The exemplar of the correction. entity: Its position.
-    logit: The log-odds that it has.
-    """
-
-    mention: int
-    row: int
-    entity: int
-    logit: float
-
-
 class Corrections:
     """Corrections by the key of their mention, an exemplar, and its label.
 
@@ -175,7 +162,8 @@ class Corrections:
         keep = np.ones(ranking.candidates.ids.shape, dtype=bool)
         keep_exemplars = np.ones(neighbours.exemplars.ids.shape, dtype=bool)
         keep_texts = np.ones(neighbours.entities.ids.shape, dtype=bool)
-        linked_mentions: list[_GivenEntity] = []
+        # By mention: the exemplar of the correction, the entity, and its log-odds.
+        given: dict[int, tuple[int, int, float]] = {}
         for mention, (corrected_mention, is_certain) in matches.items():
             correction = self.items[corrected_mention.key]
             positions = datastore.kb.entities.positions_of(
@@ -190,9 +178,7 @@ class Corrections:
                     scores = scores[ranking.candidates.ids[mention] == position]
                     logit = float(scores.max(initial=LIKELY_LOGIT))
                     logit = CERTAIN_LOGIT if is_certain else logit
-                    linked_mentions.append(
-                        _GivenEntity(mention, corrected_mention.row, position, logit)
-                    )
+                    given[mention] = corrected_mention.row, position, logit
             else:
                 keep[mention] = ~np.isin(ranking.candidates.ids[mention], rejected)
                 keep_texts[mention] = ~np.isin(
@@ -200,13 +186,15 @@ class Corrections:
                 )
                 owners = neighbours.exemplar_entities[mention]
                 keep_exemplars[mention] = ~np.isin(owners, rejected)
-        mentions = neighbours.mentions.where(~corrected[:, None])
-        neighbours = _with_given_exemplars(neighbours, keep_exemplars, linked_mentions)
+        owners = TopK(neighbours.exemplar_entities, neighbours.exemplars.scores)
         neighbours = replace(
-            neighbours, entities=neighbours.entities.where(keep_texts)
+            neighbours,
+            entities=neighbours.entities.where(keep_texts),
+            exemplars=neighbours.exemplars.where(keep_exemplars),
+            mentions=neighbours.mentions.where(~corrected[:, None]),
+            exemplar_entities=owners.where(keep_exemplars).ids,
         )
-        ranking = _with_given_candidates(ranking.where(keep), linked_mentions)
-        return neighbours.with_mentions(mentions), ranking, corrected
+        return *_with_given(neighbours, ranking.where(keep), given), corrected
 
     def matches(
         self,
@@ -249,35 +237,33 @@ class Corrections:
         return self._forms[place]
 
 
-def _with_given_exemplars(
-    neighbours: Neighbours, keep: np.ndarray, linked_mentions: list[_GivenEntity]
-) -> Neighbours:
-    owners = TopK(neighbours.exemplar_entities, neighbours.exemplars.scores).where(
-        keep
+def _with_given(
+    neighbours: Neighbours, ranking: Ranking, given: dict[int, tuple[int, int, float]]
+) -> tuple[Neighbours, Ranking]:
+    """The same with the entities that were given, each by its exemplar. given: See ``apply``."""
+    if not given:
+        return neighbours, ranking
+    mentions = list(given)
+    rows, entities, logits = zip(*given.values())
+
+    def with_first(table: np.ndarray, values: Any, missing: float = -1) -> np.ndarray:
+        """A table with other values in its first column, which it has at least."""
+        table = resized_table(table, max(table.shape[1], 1), missing).copy()
+        table[mentions, 0] = values
+        return table
+
+    exemplars = neighbours.exemplars
+    exemplar_scores = with_first(exemplars.scores, np.inf, -np.inf)
+    neighbours = neighbours.with_exemplars(
+        TopK(with_first(exemplars.ids, rows), exemplar_scores),
+        with_first(neighbours.exemplar_entities, entities),
     )
-    exemplars = neighbours.exemplars.where(keep)
-    width = max(exemplars.width, 1)
-    ids = exemplars.resized(width).ids.copy()
-    scores = exemplars.resized(width).scores.copy()
-    entities = owners.resized(width).ids.copy()
-    for mention, row, position, _ in linked_mentions:
-        ids[mention, 0] = row
-        scores[mention, 0] = np.inf
-        entities[mention, 0] = position
-    return neighbours.with_exemplars(TopK(ids, scores), entities)
-
-
-def _with_given_candidates(
-    ranking: Ranking, linked_mentions: list[_GivenEntity]
-) -> Ranking:
-    width = max(ranking.candidates.width, 1)
-    exemplars = resized_table(ranking.exemplars, width, -1)
-    ids = ranking.candidates.resized(width).ids.copy()
-    scores = ranking.candidates.resized(width).scores.copy()
+    candidates = ranking.candidates
+    scores = with_first(candidates.scores, logits, -np.inf)
     presence = ranking.presence.copy()
-    for mention, row, position, logit in linked_mentions:
-        ids[mention, 0] = position
-        scores[mention, 0] = logit
-        exemplars[mention, 0] = row
-        presence[mention] = logit
-    return Ranking(TopK(ids, scores), exemplars, presence)
+    presence[mentions] = logits
+    return neighbours, Ranking(
+        TopK(with_first(candidates.ids, entities), scores),
+        with_first(ranking.exemplars, rows),
+        presence,
+    )

@@ -26,6 +26,8 @@ NO_ENTITY = -1
 
 # What identifies a corrected mention: its key and its label.
 CorrectionKey = tuple[str, int, int, str]
+# Those of passages, by passage; none where the encoder can't read passages.
+Vectors = dict[str, np.ndarray]
 
 
 class CorrectedMention(NamedTuple):
@@ -113,27 +115,27 @@ class CorrectionMatcher:
     ) -> None:
         """Compare passages: (mention, number of a correction), in order of mentions."""
         best: dict[int, tuple[float, int]] = {}
-        contexts = self._contexts(records, pairs)
+        vectors = self._vectors(records, pairs)
         for mention, number in pairs:
             corrected = self.corrected[number]
             record = records[mention]
-            cosine = contexts.cosine(corrected.record, record)
+            cosine = _cosine(vectors, corrected.record, record)
             if corrected.record.key[0] != record.key[0] and cosine < SAME_PASSAGE:
                 continue
-            if corrected.entity != NO_ENTITY and contexts.is_better_for_others(
-                corrected, record
+            if corrected.entity != NO_ENTITY and self._is_better_for_others(
+                vectors, corrected, record
             ):
                 continue
             best[mention] = max(best.get(mention, (-np.inf, number)), (cosine, number))
         for mention, (_, number) in best.items():
             match_of[mention] = CorrectionMatch(self.corrected[number], False)
 
-    def _contexts(
+    def _vectors(
         self, records: Sequence[MentionRecord], pairs: Sequence[tuple[int, int]]
-    ) -> "_Contexts":
+    ) -> Vectors:
         mentions, numbers = zip(*pairs)
         encoder = self.datastore.encoder
-        vectors: dict[str, np.ndarray] = {}
+        vectors: Vectors = {}
         if encoder.reads_passages:
             corrected = [
                 self.corrected[number].record for number in dict.fromkeys(numbers)
@@ -141,36 +143,10 @@ class CorrectionMatcher:
             compared = [records[mention] for mention in dict.fromkeys(mentions)]
             vectors |= _encoded(compared, encoder, self.cache)
             vectors |= _encoded(corrected, encoder, self.passages)
-        return _Contexts(vectors, self.datastore)
+        return vectors
 
-
-def _encoded(
-    records: Sequence[MentionRecord], encoder: DualEncoder, cache: EncodingCache | None
-) -> dict[str, np.ndarray]:
-    passages = list(dict.fromkeys(record.surroundings for record in records))
-    return dict(zip(passages, encode_contexts(encoder, passages, cache)))
-
-
-@dataclass(frozen=True)
-class _Contexts:
-    """The vectors of passages, and the texts of entities that they are compared with.
-
-    vectors: By the passage; empty where the encoder can't read passages.
-    """
-
-    vectors: dict[str, np.ndarray]
-    datastore: Datastore
-
-    def cosine(self, first: MentionRecord, second: MentionRecord) -> float:
-        """The cosine of two passages; of their words where the encoder can't read passages."""
-        if not self.vectors:
-            return _cosine_of_words(first.surroundings, second.surroundings)
-        return float(
-            self.vectors[first.surroundings] @ self.vectors[second.surroundings]
-        )
-
-    def is_better_for_others(
-        self, corrected: CorrectedMention, record: MentionRecord
+    def _is_better_for_others(
+        self, vectors: Vectors, corrected: CorrectedMention, record: MentionRecord
     ) -> bool:
         """Return whether another entity of a mention's name fits its text better.
 
@@ -178,26 +154,33 @@ class _Contexts:
         passage, where the given one is right.
         """
         owners = self.datastore.kb.entities.with_name(record.normalized or record.text)
-        namesakes = [position for position in owners if position != corrected.entity][
-            :MOST_OTHERS
-        ]
-        if not self.vectors or not namesakes:
+        namesakes = [position for position in owners if position != corrected.entity]
+        if not vectors or not namesakes:
             return False
-        entities = int_array([corrected.entity, *namesakes])
+        entities = int_array([corrected.entity, *namesakes[:MOST_OTHERS]])
         rows, texts = Descriptions.of(self.datastore).of_entities(entities)
         texts = texts[rows[:, 0]]
-        here = texts @ self.vectors[record.surroundings]
-        gain = here - texts @ self.vectors[corrected.record.surroundings]
+        here = texts @ vectors[record.surroundings]
+        gain = here - texts @ vectors[corrected.record.surroundings]
         is_better = (here[1:] > here[0]) & (gain[1:] > gain[0] + FITS_BETTER)
         return bool(is_better.any())
 
 
-def _cosine_of_words(first: str, second: str) -> float:
-    first_words = set(first.casefold().split())
-    second_words = set(second.casefold().split())
-    return len(first_words & second_words) / max(
-        (len(first_words) * len(second_words)) ** 0.5, 1.0
-    )
+def _encoded(
+    records: Sequence[MentionRecord], encoder: DualEncoder, cache: EncodingCache | None
+) -> Vectors:
+    passages = list(dict.fromkeys(record.surroundings for record in records))
+    return dict(zip(passages, encode_contexts(encoder, passages, cache)))
+
+
+def _cosine(vectors: Vectors, first: MentionRecord, second: MentionRecord) -> float:
+    """The cosine of two passages; of their words where there are no vectors."""
+    if vectors:
+        return float(vectors[first.surroundings] @ vectors[second.surroundings])
+    first_words = set(first.surroundings.casefold().split())
+    second_words = set(second.surroundings.casefold().split())
+    size = (len(first_words) * len(second_words)) ** 0.5
+    return len(first_words & second_words) / max(size, 1.0)
 
 
 def form_of(record: MentionRecord) -> str:
