@@ -1,12 +1,13 @@
 """Settings of the search for entities and exemplars, and its building, also by added rows alone."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 import numpy as np
 from spacy.util import registry
 
 from ..base.settings import check_count
+from ..kb.attached_index import AttachedIndex
 from ..kb.knowledge_base import ArboKB
 from ..kb.vectors import VectorRows
 from ..kb.verbalizations import Verbalization
@@ -51,19 +52,6 @@ class RetrieverSettings:
         check_count("retriever.n_exemplar_entities", self.n_exemplar_entities)
 
 
-@dataclass(frozen=True)
-class _Built:
-    """An index that was built.
-
-    source: Equal for two stores of vectors if one is the other with rows added at the end.
-    rows: (n,) int64, the rows of the store that it was built over.
-    """
-
-    source: Hashable
-    rows: np.ndarray
-    index: Index
-
-
 class RetrieverBuilder:
     """Builds a ``Retriever``, reusing indexes between builds.
 
@@ -72,55 +60,54 @@ class RetrieverBuilder:
 
     def __init__(self, settings: RetrieverSettings):
         self.settings = settings
-        self._texts: _Built | None = None
-        self._exemplars: _Built | None = None
+        # Of texts and of exemplars: the store, the rows that an index is over, and the index.
+        self._built: dict[str, tuple[Hashable, np.ndarray, Index | None]] = {}
 
     def build(self, kb: ArboKB, exemplars: ExemplarStore) -> Retriever:
         """Build the search over entities and exemplars. All of them must have their vectors."""
         similarity = self.settings.similarity
+        source = kb, kb.vectors.epoch
+        everything = np.arange(len(kb.rows))
+        texts = self._index(
+            "texts", source, everything, lambda: kb.rows, kb.vectors.index
+        )
+        kb.vectors.index = texts.attached
         entities = exemplars.entities(kb)
         usable = np.flatnonzero(exemplars.readable & (entities >= 0))
         return Retriever(
-            EntitySearch(kb.rows, self._text_index(kb), similarity),
-            self._exemplar_index(exemplars, usable),
+            EntitySearch(kb.rows, texts, similarity),
+            self._index(
+                "exemplars",
+                (exemplars, exemplars.epoch),
+                usable,
+                lambda: VectorRows(exemplars.vectors[usable], usable),
+            ),
             usable,
             entities[usable],
             similarity,
             self.settings.n_exemplar_entities,
         )
 
-    def _text_index(self, kb: ArboKB) -> Index:
-        source = (kb, kb.vectors.epoch)
-        rows = np.arange(len(kb.rows))
-        previous = self._previous(self._texts, source, rows)
-        index = self.settings.index(
-            kb.rows, self.settings.similarity, kb.vectors.index, previous
-        )
-        kb.vectors.index = index.attached
-        self._texts = _Built(source, rows, index)
+    def _index(
+        self,
+        kind: str,
+        source: Hashable,
+        rows: np.ndarray,
+        read: Callable[[], VectorRows],
+        attached: AttachedIndex | None = None,
+    ) -> Index:
+        """An index over rows of a store: that which was built, extended by what was added to it.
+
+        source: Equal for two stores if one is the other with rows added at the end.
+        rows: (n,) int64, the rows of the store.
+        read: Gives the vectors of the rows.
+        attached: An index that is saved beside them.
+        """
+        earlier, before, index = self._built.get(kind, (source, rows, None))
+        if earlier != source or not np.array_equal(rows[: len(before)], before):
+            index = None
+        if index is None or len(index) < len(rows):
+            settings = self.settings
+            index = settings.index(read(), settings.similarity, attached, index)
+        self._built[kind] = source, rows, index
         return index
-
-    def _exemplar_index(self, exemplars: ExemplarStore, usable: np.ndarray) -> Index:
-        """usable: (k,) int64 rows of the exemplars that are searched."""
-        source = (exemplars, exemplars.epoch)
-        previous = self._previous(self._exemplars, source, usable)
-        if previous is None or len(previous) < len(usable):
-            rows = VectorRows(exemplars.vectors[usable], usable)
-            previous = self.settings.index(
-                rows, self.settings.similarity, None, previous
-            )
-        self._exemplars = _Built(source, usable, previous)
-        return previous
-
-    @staticmethod
-    def _previous(
-        built: _Built | None, source: Hashable, rows: np.ndarray
-    ) -> Index | None:
-        """The index that was built, if it covers the first of these rows."""
-        if built is None or source != built.source:
-            return None
-        return (
-            built.index
-            if np.array_equal(rows[: len(built.rows)], built.rows)
-            else None
-        )

@@ -125,8 +125,6 @@ class Flat:
     ) -> FlatIndex:
         if not isinstance(previous, FlatIndex):
             return FlatIndex(rows.array(similarity.prepare), similarity)
-        if len(previous) == len(rows):
-            return previous
         new = rows.take(np.arange(len(previous), len(rows)))
         return FlatIndex(similarity.prepare(new), similarity, previous)
 
