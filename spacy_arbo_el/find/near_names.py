@@ -17,7 +17,7 @@ from ..names.prefixes import differ_in_prefixes
 from ..names.signs import Joint, joints_of
 from ..names.word_index import (
     INTERCHANGED,
-    RELATED,
+    NEAR,
     ROUNDING,
     WordIndex,
     normal_word,
@@ -215,7 +215,7 @@ class NearNames:
         is_other = normal_word(text) not in self.index.numbers
         if is_other and text.islower() and not name.islower():
             return False
-        is_misspelled = similarity < RELATED - ROUNDING
+        is_misspelled = similarity < NEAR - ROUNDING
         # With another letter a short word is another word: "scurfy" is no "scurvy".
         if is_misspelled and (
             len(text) < MIN_ALONE or text.lower() in english_words()

@@ -28,13 +28,15 @@ _ADJECTIVES = {
     **{"atic": ("a", "as", "asis"), "ive": ("ion",)},
 }
 _PAIRS = [(adj, noun.strip()) for adj, nouns in _ADJECTIVES.items() for noun in nouns]
-_BOTH_WAYS = (*_PAIRS, *((noun, adjective) for adjective, noun in _PAIRS))
-# Endings of adjectives that say what something lacks or is like, and of their nouns.
-_QUALITIES = [
+# Those of the noun of an adjective, or an adjective of a noun.
+RELATED = (*_PAIRS, *((noun, adjective) for adjective, noun in _PAIRS))
+# Endings of adjectives that say what something lacks or is like, and of their nouns: "deficient"
+# names no deficiency by itself.
+QUALITIES = [
     (f"{vowel}nt", f"{vowel}n{ending}") for vowel in "ae" for ending in ("ce", "cy")
 ]
 # Endings of Latin and Greek plurals, without the "s" of an English one, and of the singular.
-_PLURALS = (
+PLURALS = (
     *(("mata", "ma"), ("ae", "a"), ("i", "us"), ("a", "um"), ("a", "on"), ("e", "is")),
     *(("ice", "ex"), ("ice", "ix"), ("nge", "nx")),
 )
@@ -63,22 +65,8 @@ def interchanged_words(entities: Iterable[Sequence[str]]) -> Iterator[tuple[str,
             yield other, word
 
 
-def related_words(word: str) -> Iterator[str]:
-    """The words that would be the noun of an adjective, or an adjective of a noun."""
-    return _with_endings(word, _BOTH_WAYS)
-
-
-def quality_words(word: str) -> Iterator[str]:
-    """The nouns of an adjective such as "deficient", which names no deficiency by itself."""
-    return _with_endings(word, _QUALITIES)
-
-
-def latin_singulars(word: str) -> Iterator[str]:
-    """The words that a word would be the Latin or Greek plural of."""
-    return _with_endings(word, _PLURALS)
-
-
-def _with_endings(word: str, pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
+def with_endings(word: str, pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """The words that a word is with the other ending of a pair in the place of its own."""
     for ending, other in pairs:
         stem = word[: len(word) - len(ending)]
         if len(stem) >= MIN_STEM and word.endswith(ending):

@@ -20,10 +20,11 @@ from ..base.compiling import jit_helper, numba_jit
 from .british import american
 from .comparison import MIN_MISSPELLED, is_one_edit
 from .derivation import (
+    PLURALS,
+    QUALITIES,
+    RELATED,
     interchanged_words,
-    latin_singulars,
-    quality_words,
-    related_words,
+    with_endings,
 )
 from .folding import WORD as WORD_CHAR
 from .folding import kind_of, visible
@@ -40,8 +41,8 @@ MISSPELLED = 0.94
 # Those of words that a list has for each other, of an adjective and its noun, see ``derivation``,
 # and of a Latin plural.
 INTERCHANGED = 0.93
-RELATED = 0.95
-LATIN = 0.98
+NEAR = 0.95
+SIMILARITIES = ((QUALITIES, INTERCHANGED), (RELATED, NEAR), (PLURALS, 0.98))
 # Of words with such a share of their pairs of letters in common (Dice 1945), so many are compared.
 ALIKE = 0.5
 MOST_ALIKE = 8
@@ -255,10 +256,9 @@ class WordIndex:
         return matches
 
     def _search(self, word: str) -> dict[int, float]:
-        others = (*self.interchanged.get(word, ()), *quality_words(word))
-        forms = dict.fromkeys(others, INTERCHANGED)
-        forms.update(dict.fromkeys(related_words(word), RELATED))
-        forms.update(dict.fromkeys(latin_singulars(word), LATIN))
+        forms = dict.fromkeys(self.interchanged.get(word, ()), INTERCHANGED)
+        for endings, similarity in SIMILARITIES:
+            forms.update(dict.fromkeys(with_endings(word, endings), similarity))
         forms[word] = 1.0
         matches = {
             self.numbers[form]: forms[form] for form in forms if form in self.numbers
