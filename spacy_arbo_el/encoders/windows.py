@@ -20,7 +20,7 @@ from thinc.api import Model
 from ..base.arrays import int_array
 from ..base.errors import Errors
 from ..base.settings import check_count
-from .inputs import SpanInputs, assemble, check_offsets
+from .inputs import SpanInputs, assemble
 from .protocol import Text
 from .shim import loaded_shim
 from .stretches import UNCUT, stretches_of
@@ -121,8 +121,6 @@ def mention_windows(
     size: The most word pieces of a window, special tokens included.
     texts, text_of, offsets: As in ``TowerReader.read_mentions``.
     RETURNS: n passages with one span each.
-
-    Raises ValueError for a mention that lies outside of its text.
     """
     if not len(text_of):
         return SpanInputs.empty()
@@ -195,7 +193,6 @@ def locate_mentions(
     around: The word pieces that are needed on either side of a mention. So much of long texts is
         read, where that gives the same word pieces. None for whole texts.
     """
-    check_offsets(texts, text_of, offsets)
     if (
         around is None
         or not tokenizer.reads_words
