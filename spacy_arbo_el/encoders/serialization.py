@@ -61,8 +61,8 @@ _NO_LENGTHS = ("model_max_length", "theta", "base")
 def dump_transformer(
     tokenizer: PreTrainedTokenizerBase,
     transformer: torch.nn.Module,
-    scales: Scales | None = None,
-    earlier: Scales | None = None,
+    scales: Scales | None,
+    earlier: Scales | None,
 ) -> bytes:
     """All as bytes. scales, earlier: As in ``EncoderShim.set_transformer``."""
     with tempfile.TemporaryDirectory() as folder:

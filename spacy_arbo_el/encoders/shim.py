@@ -40,7 +40,7 @@ class EncoderShim(HFShim):
     position_limit: The longest passage that the transformer reads, 0 where it does not say.
     """
 
-    def __init__(self, hf_model: HFObjects, precision: str = "auto"):
+    def __init__(self, hf_model: HFObjects, precision: str):
         super().__init__(hf_model, grad_scaler_config={"enabled": False})
         check_choice("precision", precision, PRECISIONS)
         self.precision = precision

@@ -159,7 +159,7 @@ class WordPieceTokenizer:
         )
         # The names of special tokens, such as markers of other mentions, are no text.
         is_text = (distinct != self.unknown) & ~np.isin(distinct, self.specials)
-        return (letters & is_text)[place.reshape(-1)]
+        return (letters & is_text)[place]
 
     def _mixed(self, texts: Sequence[str], encodings: Sequence[Any]) -> list[int]:
         """Find texts with unknown words in which letters and symbols stand side by side."""
