@@ -1,6 +1,7 @@
 """Validation of settings."""
 
 import math
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,25 +16,25 @@ def check_count(name: str, value: Any, least: int = 0) -> None:
 
 def check_share(name: str, value: Any) -> None:
     """Raise ValueError unless a number lies from 0 to 1."""
-    if not _is_number(value) or not 0.0 <= value <= 1.0:
+    if not is_number(value) or not 0.0 <= value <= 1.0:
         _refuse(name, "a number from 0 to 1", value)
 
 
 def check_part(name: str, value: Any) -> None:
     """Raise ValueError unless a number lies strictly within (0, 1)."""
-    if not _is_number(value) or not 0.0 < value < 1.0:
+    if not is_number(value) or not 0.0 < value < 1.0:
         _refuse(name, "a number above 0 and below 1", value)
 
 
 def check_positive(name: str, value: Any) -> None:
     """Raise ValueError unless a number is finite and positive."""
-    if not _is_number(value) or not 0.0 < value < math.inf:
+    if not is_number(value) or not 0.0 < value < math.inf:
         _refuse(name, "a finite number above 0", value)
 
 
 def check_number(name: str, value: Any) -> None:
     """Raise ValueError unless the value is a finite number."""
-    if not _is_number(value) or not math.isfinite(value):
+    if not is_number(value) or not math.isfinite(value):
         _refuse(name, "a finite number", value)
 
 
@@ -49,8 +50,9 @@ def check_strings(name: str, value: Any) -> None:
         _refuse(name, "a list of strings", value)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+def is_number(value: Any) -> bool:
+    """Return whether a value is a number, also one of NumPy. True and False are none."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def _refuse(name: str, kind: str, value: Any) -> None:

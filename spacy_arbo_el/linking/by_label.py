@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-import numpy as np
-
 from ..base.errors import Errors
+from ..base.settings import is_number
 
 # In values by label, stands for the labels that are not among them.
 OTHER_LABELS = "*"
@@ -58,9 +57,6 @@ def check_threshold(value: Any) -> ThresholdSetting:
 
 
 def _probability(value: Any) -> float:
-    is_number = isinstance(value, (int, float, np.number)) and not isinstance(
-        value, bool
-    )
-    if not is_number or not 0.0 <= value <= 1.0:
+    if not is_number(value) or not 0.0 <= value <= 1.0:
         raise Errors.E402(value=value)
-    return float(cast(float, value))
+    return float(value)

@@ -12,7 +12,7 @@ output of classifiers), and the probabilities are moved to it.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ from spacy.util import registry
 
 from ..base.calibration import probability
 from ..base.errors import Errors
+from ..base.settings import is_number
 from ..mentions.record import MentionRecord
 from ..ranking.ranking import RankedMentions, Ranking
 from .by_label import OTHER_LABELS, ByLabel
@@ -55,8 +56,7 @@ def check_coverage(value: CoverageSetting) -> CoverageSetting:
 
 
 def _share(value: Any) -> float:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not 0.0 < value < 1.0:
+    if not is_number(value) or not 0.0 < value < 1.0:
         raise Errors.E403(value=value)
     return float(value)
 
@@ -156,8 +156,11 @@ class CoverageEstimate:
 
     @property
     def setting(self) -> float | dict[str, float]:
-        """The estimate as a value of a linker's ``coverage``."""
-        return setting_of(self.share, self.by_label)
+        """The estimate as a value of a linker's ``coverage``. Other labels have that of all."""
+        if not self.by_label:
+            return self.share.share
+        shares = {label: estimate.share for label, estimate in self.by_label.items()}
+        return {**shares, OTHER_LABELS: self.share.share}
 
     def __str__(self) -> str:
         lines = [
@@ -167,18 +170,6 @@ class CoverageEstimate:
             f"NIL {self.nil_before:.0%} → {self.nil_after:.0%}",
         ]
         return "\n".join(lines)
-
-
-def setting_of(
-    share: ShareEstimate, by_label: Mapping[str, ShareEstimate]
-) -> float | dict[str, float]:
-    """Estimates as a setting. Other labels have that of all mentions."""
-    if not by_label:
-        return share.share
-    return {
-        **{label: estimate.share for label, estimate in by_label.items()},
-        OTHER_LABELS: share.share,
-    }
 
 
 def estimate_coverage(
@@ -201,10 +192,8 @@ def estimate_coverage(
     labels = np.array([record.label for record in records], dtype=object)
     counts = Counter(labels.tolist())
     by_label = {}
-    if len(counts) > 1:
-        for label in sorted(
-            label for label, count in counts.items() if count >= MIN_MENTIONS
-        ):
+    for label in sorted(counts) if len(counts) > 1 else ():
+        if counts[label] >= MIN_MENTIONS:
             has_label = labels == label
             by_label[label] = estimate_share(
                 presence[has_label], fitted, documents[has_label]
@@ -219,10 +208,8 @@ def estimate_coverage(
         best = probability(shifted.candidates.resized(1).scores[:, 0])
         return float((best < needed).mean())
 
-    setting = setting_of(overall, by_label)
-    return CoverageEstimate(
-        overall, len(rows), by_label, unlinked(before), unlinked(setting)
-    )
+    estimate = CoverageEstimate(overall, len(rows), by_label, unlinked(before), 0.0)
+    return replace(estimate, nil_after=unlinked(estimate.setting))
 
 
 def documents_with_mentions(
