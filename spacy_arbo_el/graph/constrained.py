@@ -36,7 +36,6 @@ def constrained(
     if not len(has):
         return number_clusters(clusters.astype(np.int64)).astype(np.int64)
     _, number = np.unique(decided[has], return_inverse=True)
-    number = number.reshape(-1)
     # Clusters and decisions as the nodes of one graph.
     total = n + int(number.max()) + 1
     ends = clusters[has], n + number
@@ -66,4 +65,4 @@ def constrained(
         label = label.astype(np.int64)
         label[divided] = label.max() + 1 + parts[n_decided:]
         _, label = np.unique(label, return_inverse=True)
-    return number_clusters(label.reshape(-1).astype(np.int64)).astype(np.int64)
+    return number_clusters(label.astype(np.int64)).astype(np.int64)

@@ -84,7 +84,7 @@ def gold_parents_1nn(
         if end - begin < 2:
             continue
         at = np.flatnonzero(cluster_of == cluster)
-        scores = similarity_between(vectors[rows[at]], vectors[begin:end], metric)
+        scores = pairwise_similarity(vectors[begin:end], metric)[rows[at] - begin]
         _check(scores.sum(axis=0), np.arange(begin, end))
         scores[np.arange(len(at)), rows[at] - begin] = -np.inf
         best = scores.argmax(axis=1)
@@ -183,18 +183,6 @@ def pairwise_similarity(vectors: np.ndarray, metric: str) -> np.ndarray:
     norms = np.diagonal(similarity).copy()
     similarity *= 2
     similarity -= norms[:, None] + norms[None, :]
-    return np.minimum(similarity, 0, out=similarity)
-
-
-def similarity_between(left: np.ndarray, right: np.ndarray, metric: str) -> np.ndarray:
-    """Similarity of vectors with other vectors: (m, n) float32. Vectors are (m, d) and (n, d)."""
-    if metric == "ip":
-        return left @ right.T
-    middle = right.mean(axis=0)
-    left = left - middle
-    right = right - middle
-    similarity = 2 * (left @ right.T)
-    similarity -= np.square(left).sum(1)[:, None] + np.square(right).sum(1)[None, :]
     return np.minimum(similarity, 0, out=similarity)
 
 
