@@ -33,22 +33,11 @@ class Only:
 
         A string is one id, or one type.
         """
-        chosen = (
-            None if ids is None else frozenset([ids] if isinstance(ids, str) else ids)
-        )
-        kinds = (
-            None
-            if types is None
-            else frozenset([types] if isinstance(types, str) else types)
-        )
-        unknown = [
-            entity_id
-            for entity_id in sorted(chosen or ())
-            if datastore.kb.entities.position(entity_id) < 0
-        ]
-        if unknown:
-            raise Errors.E408(id=unknown[0])
-        return cls(chosen, kinds)
+        only = cls(_values(ids), _values(types))
+        for entity_id in sorted(only.ids or ()):
+            if datastore.kb.entities.position(entity_id) < 0:
+                raise Errors.E408(id=entity_id)
+        return only
 
     def mask(self, datastore: Datastore) -> np.ndarray:
         """(positions,) bool, whether an entity may be linked to."""
@@ -73,3 +62,10 @@ class Only:
         return ranking.where(
             take_or(self.mask(datastore), ranking.candidates.ids, False)
         )
+
+
+def _values(setting: Iterable[str] | None) -> frozenset[str] | None:
+    """The values of a setting, of which a string is a single one; None for all."""
+    if setting is None:
+        return None
+    return frozenset([setting] if isinstance(setting, str) else setting)
