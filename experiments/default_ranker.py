@@ -186,17 +186,23 @@ def fit(corpora: list[tuple[str, list[Way]]]) -> RankerWeights:
             presence.append(
                 np.tile([[one * (1 - part.absent)], [one * part.absent]], count)
             )
-    weights = ranker_fit.fit_weights(
+    labelled = ranker_fit.Labelled(
         CandidateFeatures.concat([part.candidates for part in parts]),
         np.concatenate([part.correct for part in parts]),
-        np.concatenate([part.documents for part in parts]),
         np.concatenate(shares),
-        presence=np.concatenate(presence, axis=1),
-        fit_trees=boosted,
     )
-    if weights is None:
+    if labelled.useful.sum() < ranker_fit.MIN_MENTIONS:
         raise SystemExit("There are too few mentions.")
-    return with_doubts(weights)
+    fold_of = ranker_fit.folds_of(np.concatenate([part.documents for part in parts]))
+    way = ranker_fit.best_way(labelled, fold_of, ranker_fit.FOLDS, None)
+    data = ranker_fit.presence_data(way, labelled, np.concatenate(presence, axis=1))
+    # The trees decide alone.
+    by_trees = [data.temperature, *np.zeros(len(SIGNS)), 1.0, 0.0]
+    curve = np.array(by_trees, dtype=np.float32)
+    trees = boosted(data)
+    return with_doubts(
+        replace(way.mean, curve=curve, coverage=data.coverage, trees=trees)
+    )
 
 
 def with_doubts(weights: RankerWeights) -> RankerWeights:

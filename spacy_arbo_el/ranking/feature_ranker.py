@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from spacy.util import registry
@@ -148,16 +147,6 @@ class Comparison:
     contributions: dict[str, float]
     features: tuple[dict[str, float], dict[str, float]]
     fits: dict[int, float]
-
-
-class RankerExamples(NamedTuple):
-    """Mentions in several ways, with labels.
-
-    mentions: int64, the number of the mention of each row.
-    """
-
-    labelled: Labelled
-    mentions: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -333,7 +322,7 @@ class FeatureRanker:
         datastore = context.datastore
         count = neighbours.exemplars.width
         part_of = np.arange(datastore.kb.entities.positions) * PRIME % PARTS
-        gathered_rows = [int_array([])]
+        gathered_rows = [int_array()]
         gathered = []
         with datastore.reading() as retriever:
             for part_number in range(PARTS):
@@ -366,33 +355,24 @@ class FeatureRanker:
         n_folds: int,
     ) -> list["FeatureRanker"]:
         """Learn from all mentions, and without each fold. Without weights where there are few."""
-        examples = self.labelled(mentions, context)
-        if examples is None:
-            return [replace(self, weights=None)] * (n_folds + 1)
-        return self._fit(
-            examples.labelled, fold_of[examples.mentions], n_folds, context
-        )
+        labelled = self.labelled(mentions, context)
+        if labelled is not None:
+            fold_of = fold_of[labelled.mentions]
+        return self._fit(labelled, fold_of, n_folds, context)
 
     def fit_folds(
-        self, folds: Sequence[RankerExamples | None], context: RankingContext
+        self, folds: Sequence[Labelled | None], context: RankingContext
     ) -> list["FeatureRanker"]:
         """Learn from all folds, and without each: see ``FitsBesideExemplars``."""
-        numbered = [
-            (number, fold.labelled)
-            for number, fold in enumerate(folds)
-            if fold is not None
-        ]
-        if not numbered:
-            return [replace(self, weights=None)] * (len(folds) + 1)
-        fold_of = np.repeat(
-            [n for n, _ in numbered], [len(fold.shares) for _, fold in numbered]
-        )
-        labelled = Labelled.concat([fold for _, fold in numbered])
+        with_mentions = [fold for fold in folds if fold is not None]
+        labelled = Labelled.concat(with_mentions) if with_mentions else None
+        sizes = [0 if fold is None else len(fold.shares) for fold in folds]
+        fold_of = np.repeat(np.arange(len(folds)), sizes)
         return self._fit(labelled, fold_of, len(folds), context)
 
     def labelled(
         self, mentions: AnnotatedMentions, context: RankingContext
-    ) -> RankerExamples | None:
+    ) -> Labelled | None:
         """Training examples: mentions as they are, as if without exemplars, and in context.
 
         RETURNS: None where there are no entities.
@@ -420,17 +400,19 @@ class FeatureRanker:
             rows = np.concatenate([rows, rows[described]])
             shares = np.concatenate([shares, shares[described]])
         correct = is_gold(candidates.entities, gold[rows])
-        return RankerExamples(Labelled(candidates, correct, shares), rows)
+        return Labelled(candidates, correct, shares, rows)
 
     def _fit(
         self,
-        labelled: Labelled,
+        labelled: Labelled | None,
         fold_of: np.ndarray,
         n_folds: int,
         context: RankingContext,
     ) -> list["FeatureRanker"]:
-        fitted = cross_fit(labelled, fold_of, n_folds, self.pretrained_in(context))
-        if fitted is None:
+        fitted = labelled and cross_fit(
+            labelled, fold_of, n_folds, self.pretrained_in(context)
+        )
+        if not fitted:
             return [replace(self, weights=None)] * (n_folds + 1)
         log.info("Ranker fitted, held-out accuracy %.4f", fitted[0].accuracy)
         return [replace(self, weights=weights) for weights in fitted]

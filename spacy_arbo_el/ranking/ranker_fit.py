@@ -5,7 +5,6 @@ without each fold of the mentions. Probabilities are fitted on the scores of the
 networks that did not see them. The ranker is the mean of these networks.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from ..base.arrays import concat_tables
+from ..base.arrays import Rows
 from ..base.calibration import MOST_CERTAIN, PRIOR, fit_presence, fit_temperature
 from .features import CandidateFeatures
 from .ranker_weights import (
@@ -40,42 +39,35 @@ ABSENT = 0.02
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
+class Labelled(Rows):
     """Candidates of mentions, with labels and weights.
 
     candidates: Those of m mentions.
     correct: (m, c) bool. Mentions without a correct candidate count for the curve only.
     shares: (m,) float, how much each mention counts.
+    mentions: (m,) int64, the number of each among those that it was made of; None where that does
+        not matter.
     """
 
     candidates: CandidateFeatures
     correct: np.ndarray
     shares: np.ndarray
+    mentions: np.ndarray | None = None
 
     @cached_property
     def gold(self) -> np.ndarray:
         """(m,) bool, whether a mention has a correct candidate."""
         return np.asarray(self.correct.any(axis=1))
 
+    @property
+    def useful(self) -> np.ndarray:
+        """(m,) bool, the mentions with a correct candidate and others."""
+        return self.gold & (self.candidates.valid.sum(axis=1) > 1)
+
     @cached_property
     def absent(self) -> CandidateFeatures:
         """The candidates without the correct ones."""
         return self.candidates.where(~self.correct)
-
-    @classmethod
-    def concat(cls, batches: Sequence["Labelled"]) -> "Labelled":
-        """The mentions of one or more parts, one after the other."""
-        return cls(
-            CandidateFeatures.concat([batch.candidates for batch in batches]),
-            concat_tables([batch.correct for batch in batches], False),
-            np.concatenate([batch.shares for batch in batches]),
-        )
-
-    def take(self, rows: np.ndarray) -> "Labelled":
-        """The mentions at ``rows``, numbers or bool."""
-        return Labelled(
-            self.candidates.take(rows), self.correct[rows], self.shares[rows]
-        )
 
     def temperature(self, scores: np.ndarray) -> tuple[float, float]:
         """The temperature under which (m, c) scores fit best, and their log-likelihood."""
@@ -89,11 +81,13 @@ class PresenceData(NamedTuple):
     evidence: (n, len(SIGNS)) float64, of the best candidate by networks that did not see it.
     present: (n,) bool, whether a right one is among the candidates.
     counts: (n,) float64, how much each counts.
+    temperature: That of the softmax over scores which the evidence is of.
     """
 
     evidence: np.ndarray
     present: np.ndarray
     counts: np.ndarray
+    temperature: float
 
     @property
     def coverage(self) -> float:
@@ -124,19 +118,15 @@ def fit_weights(
     correct: np.ndarray,
     groups: np.ndarray,
     shares: np.ndarray | None = None,
-    start: RankerWeights | None = None,
-    presence: np.ndarray | None = None,
-    fit_trees: Callable[[PresenceData], Trees] | None = None,
 ) -> RankerWeights | None:
     """Train a ranker on candidates with labels.
 
     groups: (m,) int64, such as documents: mentions of one group are held out at once.
-    start, presence, fit_trees: See ``cross_fit``.
     RETURNS: None where there is too little to learn from.
     """
     shares = np.ones(len(groups)) if shares is None else shares
     labelled = Labelled(candidates, correct, shares)
-    fitted = cross_fit(labelled, folds_of(groups), FOLDS, start, presence, fit_trees)
+    fitted = cross_fit(labelled, folds_of(groups), FOLDS)
     return None if fitted is None else fitted[0]
 
 
@@ -154,8 +144,6 @@ def cross_fit(
     fold_of: np.ndarray,
     n_folds: int,
     start: RankerWeights | None = None,
-    presence: np.ndarray | None = None,
-    fit_trees: Callable[[PresenceData], Trees] | None = None,
 ) -> list[RankerWeights] | None:
     """Train a network without each fold of the mentions, and fit probabilities on the fold.
 
@@ -164,40 +152,31 @@ def cross_fit(
     start: Weights that few mentions change little. The mean of their scores and of those by
         networks that were fitted from them is used, if held-out mentions are at least as likely by
         it as by networks that were fitted from nothing.
-    presence: (2, m) float, how much each mention counts for the probability that any candidate is
-        right, as it is and as if the knowledge base lacked its entity; None for shares of both.
-    fit_trees: Fits trees on the evidence, which then decide alone; None to keep those of ``start``
-        and weigh them beside the evidence.
     RETURNS: Weights for other mentions, the mean of the folds' networks; then for each fold weights
         that have not seen it. None where there is too little to learn from.
     """
     labelled = replace(labelled, correct=labelled.correct & labelled.candidates.valid)
-    candidates = labelled.candidates
-    correct = labelled.correct
-    shares = labelled.shares
-    gold = labelled.gold
-    if (gold & (candidates.valid.sum(axis=1) > 1)).sum() < MIN_MENTIONS:
+    if labelled.useful.sum() < MIN_MENTIONS:
         return None
-    way = _best_way(labelled, fold_of, n_folds, start)
-    if presence is None:
-        presence = np.stack([(1 - ABSENT) * shares, ABSENT * shares])
-    overall = _with_curve(way.mean, way, labelled, presence, start, fit_trees)
+    way = best_way(labelled, fold_of, n_folds, start)
+    overall = _with_curve(way.mean, way, labelled, start)
     if overall is None:
         return None
-    hit = np.take_along_axis(correct, way.scores.argmax(axis=1)[:, None], axis=1)[:, 0]
-    accuracy = float(np.average(hit[gold], weights=shares[gold]))
+    gold = labelled.gold
+    best = way.scores.argmax(axis=1)[:, None]
+    hit = np.take_along_axis(labelled.correct, best, axis=1)[:, 0]
+    accuracy = float(np.average(hit[gold], weights=labelled.shares[gold]))
     without = []
     for fold, network in enumerate(way.networks):
         seen = np.flatnonzero(fold_of != fold)
-        seen_mentions = way.take(seen), labelled.take(seen), presence[:, seen]
-        curved = _with_curve(network, *seen_mentions, start)
+        curved = _with_curve(network, way.take(seen), labelled.take(seen), start)
         without.append(
             curved or replace(network, curve=overall.curve, trees=overall.trees)
         )
     return [replace(overall, accuracy=accuracy), *without]
 
 
-def _best_way(
+def best_way(
     labelled: Labelled, fold_of: np.ndarray, n_folds: int, start: RankerWeights | None
 ) -> CrossValidatedNetworks:
     """The networks by which mentions that they did not see are most likely."""
@@ -260,79 +239,48 @@ def _with_curve(
     network: RankerWeights,
     way: CrossValidatedNetworks,
     labelled: Labelled,
-    presence: np.ndarray,
     start: RankerWeights | None,
-    fit_trees: Callable[[PresenceData], Trees] | None = None,
 ) -> RankerWeights | None:
     """A network with probabilities that fit the scores of mentions that were held out.
 
-    RETURNS: None where all mentions are alike.
-    """
-    temperature, _ = labelled.temperature(way.scores)
-    data = _presence_data(way, labelled, presence, temperature)
-    fitted = (
-        _weights_of_evidence(data, start)
-        if fit_trees is None
-        else _by_trees(data, fit_trees)
-    )
-    if fitted is None:
-        return None
-    trees, curve = fitted
-    return replace(
-        network,
-        curve=np.array([temperature, *curve], dtype=np.float32),
-        coverage=data.coverage,
-        trees=trees,
-    )
-
-
-def _weights_of_evidence(
-    data: PresenceData, start: RankerWeights | None
-) -> tuple[Trees, np.ndarray] | None:
-    """The trees that there are, and weights of the evidence and of their values.
+    The trees of ``start`` stay, and are weighed beside the evidence.
 
     RETURNS: None where all mentions are alike.
     """
+    counts = np.outer([1 - ABSENT, ABSENT], labelled.shares)
+    data = presence_data(way, labelled, counts)
     trees = Trees.none() if start is None else start.trees
     before = None if start is None else start.curve[1:].astype(np.float64)
     evidence = trees.beside(data.evidence)
-    curve = fit_presence(
-        evidence, data.present, data.counts, [*SIGNS.values(), 1], before
-    )
-    return None if curve is None else (trees, curve)
-
-
-def _by_trees(
-    data: PresenceData, fit_trees: Callable[[PresenceData], Trees]
-) -> tuple[Trees, np.ndarray] | None:
-    """New trees, and weights by which they decide alone; None where all mentions are alike."""
-    if data.present.all() or not data.present.any():
+    signs = [*SIGNS.values(), 1]
+    weights = fit_presence(evidence, data.present, data.counts, signs, before)
+    if weights is None:
         return None
-    return fit_trees(data), np.array([*np.zeros(len(SIGNS)), 1.0, 0.0])
+    curve = np.array([data.temperature, *weights], dtype=np.float32)
+    return replace(network, curve=curve, coverage=data.coverage, trees=trees)
 
 
-def _presence_data(
-    way: CrossValidatedNetworks,
-    labelled: Labelled,
-    presence: np.ndarray,
-    temperature: float,
+def presence_data(
+    way: CrossValidatedNetworks, labelled: Labelled, counts: np.ndarray
 ) -> PresenceData:
-    """The evidence of each mention, with its entity in the knowledge base and without it."""
-    candidates_and_scores = (
-        (labelled.candidates, way.scores),
-        (labelled.absent, way.absent),
+    """The evidence of each mention, with its entity in the knowledge base and without it.
+
+    counts: (2, m) float, how much each mention counts as it is, and as if the knowledge base lacked
+        its entity.
+    """
+    temperature, _ = labelled.temperature(way.scores)
+    pairs = (labelled.candidates, way.scores), (labelled.absent, way.absent)
+    evidence = [
+        evidence_of(candidates, temperature * scores) for candidates, scores in pairs
+    ]
+    has_any = [candidates.valid.any(axis=1) for candidates, _ in pairs]
+    present = [labelled.gold, np.zeros_like(labelled.gold)]
+    return PresenceData(
+        np.concatenate(evidence),
+        np.concatenate(present),
+        counts.ravel() * np.concatenate(has_any),
+        temperature,
     )
-    evidence = np.concatenate(
-        [
-            evidence_of(candidates, temperature * scores)
-            for candidates, scores in candidates_and_scores
-        ]
-    )
-    present = np.concatenate([labelled.gold, np.zeros(len(labelled.gold), dtype=bool)])
-    has_any = np.concatenate(
-        [candidates.valid.any(axis=1) for candidates, _ in candidates_and_scores]
-    )
-    return PresenceData(evidence, present, presence.ravel() * has_any)
 
 
 def standards_of(candidates: CandidateFeatures) -> tuple[np.ndarray, np.ndarray]:
@@ -355,8 +303,7 @@ def train_network(
 
     standards: Mean and standard deviation of the inputs.
     """
-    useful = labelled.gold & (labelled.candidates.valid.sum(axis=1) > 1)
-    labelled = labelled.take(useful)
+    labelled = labelled.take(labelled.useful)
     mean, spread = standards
     shares = labelled.shares
     inputs = (inputs_of(labelled.candidates) - mean) / spread

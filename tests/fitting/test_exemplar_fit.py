@@ -96,7 +96,7 @@ def test_parts_without_exemplars_are_learned_from_as_one_search_is(monkeypatch):
 
 def rows_of(labelled, part_of, width):
     """All that is learned from, in an order that does not depend on that of the mentions."""
-    features = labelled.candidates.resized(width).features.reshape(len(part_of), -1)
+    features = resized_table(labelled.candidates.features, width, 0).reshape(len(part_of), -1)
     correct = resized_table(labelled.correct, width, False)
     rows = np.column_stack([part_of, labelled.shares, correct, features]).astype(float)
     return rows[np.lexsort(rows.round(2).T[::-1])]

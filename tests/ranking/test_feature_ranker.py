@@ -31,7 +31,6 @@ from spacy_arbo_el.ranking.ranker_fit import (
 )
 from spacy_arbo_el.ranking.ranker_weights import SIGNS, RankerWeights, sum_of_networks
 from spacy_arbo_el.ranking.ranking import AnnotatedMentions, BestEvidence
-from spacy_arbo_el.ranking.trees import Trees
 from spacy_arbo_el.retrieval.neighbours import AllowedEntities
 from spacy_arbo_el.storage.files import pack_arrays
 
@@ -232,16 +231,6 @@ def test_the_best_of_bad_candidates_is_unlikely():
     assert probabilities[far].mean() < 0.25
 
 
-def test_trees_that_are_fitted_decide_alone_whether_a_candidate_is_right(rng):
-    candidates = random_candidates(rng)
-    leaf = np.zeros(1, dtype=np.int64)
-    trees = Trees(leaf, leaf - 1, np.zeros(1), leaf, leaf, np.array([1.5]))
-    given = candidates, feature_decides(candidates), np.arange(200)
-    weights = fit_weights(*given, fit_trees=lambda data: trees)
-    assert weights.assess(candidates).presence.tolist() == [1.5] * 200
-    assert weights.coverage == pytest.approx(1 - ABSENT)
-
-
 def test_the_ranking_starts_with_scored_candidates_and_continues_with_the_others():
     # By strings alone: entity 1 for "bb", though the text of entity 0 is nearer.
     weights, batch = weights_of(ngrams=50.0), batch_of("bb", "dd")
@@ -385,6 +374,11 @@ def test_blocks_of_mentions_make_no_difference_to_a_network(monkeypatch, begun, 
     )
 
 
+def fit_from(start, candidates, correct):
+    labelled = Labelled(candidates, correct, np.ones(len(correct)))
+    return cross_fit(labelled, np.arange(len(correct)) % FOLDS, FOLDS, start)[0]
+
+
 def test_few_mentions_change_little_what_fitting_starts_from():
     rng = np.random.default_rng(4)
     many, few, unseen = (random_candidates(rng, count) for count in (800, 24, 1500))
@@ -394,13 +388,13 @@ def test_few_mentions_change_little_what_fitting_starts_from():
     )
     start = fit_weights(many, labels, np.arange(800))
     alone = fit_weights(few, correct, np.arange(24))
-    started = fit_weights(few, correct, np.arange(24), start=start)
+    started = fit_from(start, few, correct)
     whole, reached = accuracy_of(start, unseen, later), accuracy_of(started, unseen, later)
     assert reached > accuracy_of(alone, unseen, later)
     assert reached > whole - 0.05
     # What contradicts the mentions is not started from.
     wrong = replace(start, linear=-start.linear, out=-start.out)
-    again = fit_weights(few, correct, np.arange(24), start=wrong)
+    again = fit_from(wrong, few, correct)
     assert accuracy_of(again, unseen, later) >= accuracy_of(alone, unseen, later) - 1e-6
 
 
