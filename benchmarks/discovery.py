@@ -87,8 +87,7 @@ def by_graph(discovery: Discovery) -> Method:
         # The similarity of a probability of one half.
         curves = (Calibration(same_new_entity=(1.0, float(d) - 1)) for d in distances)
         return [
-            at_half.group(mentions.vectors, Cosine(), curve, names=names)
-            for curve in curves
+            at_half.group(mentions.vectors, Cosine(), curve, names) for curve in curves
         ]
 
     return cluster

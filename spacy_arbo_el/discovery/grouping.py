@@ -14,10 +14,15 @@ from ..base.settings import check_choice, check_count, check_share
 from ..graph.clusters import METHODS, number_clusters
 from ..graph.constrained import constrained
 from ..mentions.record import MentionKey, MentionRecord
-from ..retrieval.mention_search import nearest_in_corpus, nearest_in_document, usable
+from ..retrieval.mention_search import (
+    digests_of,
+    nearest_in_corpus,
+    nearest_in_document,
+    usable,
+)
 from ..retrieval.similarity import Similarity
 from .mention_names import MentionNames
-from .same_names import Distinct, Edges, name_edges
+from .same_names import Distinct, Edges, joint_numbers, name_edges
 
 
 @registry.misc("spacy-arbo-el.Discovery.v1")
@@ -61,32 +66,38 @@ class Discovery:
         vectors: np.ndarray,
         similarity: Similarity,
         calibration: Calibration,
+        names: MentionNames,
         documents: np.ndarray | None = None,
         labels: np.ndarray | None = None,
         decided: np.ndarray | None = None,
-        names: MentionNames | None = None,
     ) -> np.ndarray:
         """Group mentions into new entities: (m,) int64. Numbered from 0 in order of first mention.
 
         Mentions that are read alike count once, so groups do not depend on how often they recur.
 
         vectors: (m, width) float32, prepared.
+        names: Mentions of one name have edges whatever their nearest neighbours are, and mentions
+            whose names tell them apart have none.
         documents: (m,) ascending, to group the mentions of each document by themselves; None to
             group the mentions of all documents.
         labels: (m,) of any kind, where mentions with different labels must stay apart; else None.
         decided: (m,) int64, where mentions with the same number must be one new entity, and those
             with different ones must not, -1 for no decision; else None.
-        names: Mentions of one name have edges whatever their nearest neighbours are, and mentions
-            whose names tell them apart have none; else None.
         """
         if len(vectors) < 2:
             return np.arange(len(vectors))
         least = self.min_similarity(calibration)
-        distinct = self._distinct(vectors, names, (documents, labels, decided))
+        keys: list[np.ndarray | None] = [np.arange(len(vectors))]
+        if self.n_neighbors:
+            of_names = names.numbers, names.strings, names.forms
+            keys = [digests_of(vectors), *of_names, documents, labels, decided]
+        distinct = Distinct.of(*keys)
         nodes = distinct.take(vectors)
-        apart = map(distinct.take_any, (documents, labels))
-        edges = self._edges(nodes, similarity, least, distinct.names(names), *apart)
-        source, target, scores = edges
+        names = names.take(distinct.rows)
+        apart = map(distinct.take, (documents, labels))
+        edges = self._edges(nodes, similarity, names, *apart)
+        edges = _where(edges, ~(edges[2] < least))
+        source, target, scores = _where(edges, names.may_be_one(*edges[:2]))
         weights = -scores
         groups = graph.cluster(
             len(nodes), source, target, weights, -least, method=self.method
@@ -99,45 +110,16 @@ class Discovery:
         if decided is None:
             return spread.astype(np.int64)
         # Decisions hold for mentions that are read alike too.
-        none = int_array([])
+        none = int_array()
         return constrained(spread, decided, none, none, none.astype(np.float32))
-
-    def _distinct(
-        self,
-        vectors: np.ndarray,
-        names: MentionNames | None,
-        keys: Sequence[np.ndarray | None] = (),
-    ) -> Distinct:
-        """The mentions that are not read alike. All where mentions are left by themselves."""
-        if not self.n_neighbors:
-            return Distinct.all_of(len(vectors))
-        if names is None:
-            return Distinct.of(vectors, None, keys)
-        return Distinct.of(vectors, names.numbers, (names.strings, names.forms, *keys))
 
     def _edges(
         self,
         vectors: np.ndarray,
         similarity: Similarity,
-        least: float,
-        names: MentionNames | None,
-        documents: np.ndarray | None = None,
-        labels: np.ndarray | None = None,
-    ) -> Edges:
-        """The edges of at least a similarity between mentions whose names may be of one entity."""
-        edges = self._edges_of_all(vectors, similarity, documents, labels, names)
-        edges = _where(edges, ~(edges[2] < least))
-        if names is None:
-            return edges
-        return _where(edges, names.may_be_one(*edges[:2]))
-
-    def _edges_of_all(
-        self,
-        vectors: np.ndarray,
-        similarity: Similarity,
+        names: MentionNames,
         documents: np.ndarray | None,
         labels: np.ndarray | None,
-        names: MentionNames | None,
     ) -> Edges:
         """The edges between mentions, whatever their names say."""
         if documents is None:
@@ -147,18 +129,12 @@ class Discovery:
                 vectors, documents, self.n_neighbors, similarity
             )
         if labels is not None:
-            neighbours = neighbours.where(labels[neighbours.ids] == labels[:, None])
+            neighbours = neighbours.within(labels)
         valid = neighbours.valid
         edges = neighbours.ids[valid], np.nonzero(valid)[0], neighbours.scores[valid]
-        if names is None or not self.n_neighbors:
+        if not self.n_neighbors:
             return edges
-        numbers = names.numbers
-        for apart in (documents, labels):
-            if apart is not None:
-                table = np.stack(
-                    [numbers, np.unique(apart, return_inverse=True)[1].reshape(-1)]
-                )
-                numbers = np.unique(table, axis=1, return_inverse=True)[1].reshape(-1)
+        numbers = joint_numbers(names.numbers, documents, labels)
         source, target, scores = name_edges(vectors, numbers, similarity)
         # Vectors say nothing about two forms of one name.
         are_forms = names.strings[source] != names.strings[target]
@@ -264,9 +240,9 @@ def group_mentions(
         stacked,
         similarity,
         calibration,
+        MentionNames.of(ordered),
         labels=np.array([record.label for record in ordered]) if match_types else None,
         decided=numbers,
-        names=MentionNames.of(ordered),
     )
     present = rows < len(records)
     groups[rows[present]] = group_of[present]

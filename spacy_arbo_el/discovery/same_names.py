@@ -5,16 +5,16 @@ same one, so what connects the sentences is added here: a spanning tree of each 
 similarities that a search among all pairs of its mentions would connect them by.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from ..graph.clusters import number_clusters
 from ..graph.positives import pairwise_similarity, spanning_tree
 from ..retrieval.index.exact import FlatIndex
-from ..retrieval.mention_search import digests_of, usable
+from ..retrieval.mention_search import usable
 from ..retrieval.similarity import Similarity
-from .mention_names import MentionNames
 
 # Mentions of a name of which all pairs are compared; others are compared with so many of them.
 MAX_PAIRED = 1024
@@ -37,57 +37,27 @@ class Distinct:
     node: np.ndarray
 
     @classmethod
-    def of(
-        cls,
-        vectors: np.ndarray,
-        names: np.ndarray | None,
-        keys: Sequence[np.ndarray | None] = (),
-    ) -> "Distinct":
-        """Find the mentions that differ in vectors, names or keys.
+    def of(cls, *keys: np.ndarray | None) -> "Distinct":
+        """Find the mentions that differ in a key. keys: As in ``joint_numbers``."""
+        node = number_clusters(joint_numbers(*keys))
+        return cls(np.unique(node, return_index=True)[1], node)
 
-        vectors: (m, width) float32. Where there are no names, unreadable ones are never alike.
-        names: (m,) int64, or None.
-        keys: Arrays of (m,); None for one that does not count.
-        """
-        if names is None:
-            names = np.where(usable(vectors), -1, np.arange(len(vectors)))
-        columns_given = [
-            key for key in (digests_of(vectors), names, *keys) if key is not None
-        ]
-        columns = [
-            np.unique(key, return_inverse=True)[1].reshape(-1) for key in columns_given
-        ]
-        table = np.stack(columns, axis=1)
-        _, first, node = np.unique(
-            table, axis=0, return_index=True, return_inverse=True
-        )
-        order = np.argsort(first)
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order))
-        return cls(first[order], place[node.reshape(-1)])
-
-    @classmethod
-    def all_of(cls, count: int) -> "Distinct":
-        """Each mention by itself."""
-        return cls(np.arange(count), np.arange(count))
-
-    def names(self, names: MentionNames | None) -> MentionNames | None:
-        """The names of the first ones."""
-        if names is None:
-            return None
-        return names.take(self.rows)
-
-    def take(self, values: np.ndarray) -> np.ndarray:
-        """The rows of the first ones, without a copy where all are."""
-        if len(self.rows) == len(self.node):
+    def take(self, values: Any) -> Any:
+        """The rows of the first ones, without a copy where all are; None for None."""
+        if values is None or len(self.rows) == len(self.node):
             return values
         return values[self.rows]
 
-    def take_any(self, values: np.ndarray | None) -> np.ndarray | None:
-        """Take rows of an array that may be missing."""
-        if values is None:
-            return None
-        return self.take(values)
+
+def joint_numbers(*keys: np.ndarray | None) -> np.ndarray:
+    """Number mentions, those alike that are equal in each key: (m,) int64.
+
+    keys: Arrays of (m,); None for one that does not count.
+    """
+    columns = [
+        np.unique(key, return_inverse=True)[1] for key in keys if key is not None
+    ]
+    return np.unique(np.stack(columns), axis=1, return_inverse=True)[1].reshape(-1)
 
 
 def name_edges(

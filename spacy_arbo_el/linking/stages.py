@@ -129,7 +129,8 @@ class LinkingStages:
                 named=self.datastore.named_entities(batch),
             )
         if allowed is not None:
-            neighbours = neighbours.within_labels(batch.labels)
+            mentions = neighbours.mentions.within(batch.labels)
+            neighbours = neighbours.with_mentions(mentions)
         return neighbours
 
     def rerank(self, batch: MentionBatch, neighbours: Neighbours) -> RankedMentions:
@@ -209,9 +210,9 @@ class LinkingStages:
                 batch.encoded[rows],
                 settings.similarity,
                 self.calibration,
+                MentionNames.of(records),
                 documents,
                 batch.labels[rows] if settings.match_types else None,
-                names=MentionNames.of(records),
             )
         return groups
 

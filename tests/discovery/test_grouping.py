@@ -11,6 +11,7 @@ from spacy_arbo_el.discovery import same_names
 from spacy_arbo_el.discovery.grouping import METHODS, Discovery, group_mentions
 from spacy_arbo_el.discovery.mention_names import MentionNames
 from spacy_arbo_el.discovery.same_names import Distinct, name_edges
+from spacy_arbo_el.retrieval.mention_search import digests_of
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
 
 from .test_new_entities import key_of, mentions, record_of
@@ -30,7 +31,7 @@ def vectors_of(kinds, width=4):
 def test_by_default_a_chain_holds_from_a_probability_of_70_percent_on(probability, groups):
     angle = np.arccos(similarity_at(probability, Calibration().same_new_entity))
     vectors = np.array([[np.cos(i * angle), np.sin(i * angle)] for i in range(3)], np.float32)
-    found = Discovery().group(vectors, Cosine(), Calibration())
+    found = group(vectors, range(3), Discovery(), Cosine())
     assert len(set(found.tolist())) == groups
 
 
@@ -136,14 +137,14 @@ def partition(groups):
 def names_of(numbers):
     """Names that do not say whether they are of one entity."""
     numbers = np.asarray(numbers)
-    words = [(f"name {number}",) for number in range(numbers.max(initial=-1) + 1)]
-    return MentionNames(numbers, numbers, numbers, words, np.zeros(len(numbers), dtype=bool))
+    words = [(f"name {number}",) for number in numbers.tolist()]
+    return MentionNames(numbers, numbers, words, np.zeros(len(numbers), dtype=bool))
 
 
 def group(vectors, names, discovery, similarity, **settings):
     prepared = similarity.prepare(vectors)
     names = names_of(names)
-    return discovery.group(prepared, similarity, Calibration(), names=names, **settings)
+    return discovery.group(prepared, similarity, Calibration(), names, **settings)
 
 
 @given(
@@ -190,8 +191,9 @@ def test_mentions_of_a_name_are_connected_as_by_all_pairs(similarity, monkeypatc
         for name in range(4):
             inside = np.flatnonzero(names == name)
             among = vectors[inside], similarity, calibration
-            by_name = Discovery(0.5, n_neighbors=1).group(*among, names=names_of(inside * 0))
-            assert partition(by_name) == partition(Discovery(0.5, n_neighbors=59).group(*among))
+            by_name = Discovery(0.5, n_neighbors=1).group(*among, names_of(inside * 0))
+            by_all = Discovery(0.5, n_neighbors=59).group(*among, names_of(inside))
+            assert partition(by_name) == partition(by_all)
 
 
 def test_recurring_sentences_of_one_name_are_one_new_entity():
@@ -204,7 +206,7 @@ def test_recurring_sentences_of_one_name_are_one_new_entity():
     prepared = Cosine().prepare(almost)
     near = Cosine().blocks(prepared, prepared)
     assert near.min() > least
-    alone = discovery.group(prepared, Cosine(), Calibration())
+    alone = group(almost, range(100), discovery, Cosine())
     assert len(set(alone.tolist())) == 4, "each looks at its own sentence"
     assert set(group(almost, names, discovery, Cosine()).tolist()) == {0}
     of_documents = group(almost, names, discovery, Cosine(), documents=np.arange(100) // 50)
@@ -248,20 +250,16 @@ def test_of_a_name_with_many_mentions_few_pairs_are_compared(monkeypatch):
 
 def test_distinct_mentions_keep_their_order():
     features = np.array([[1, 0], [0, 1], [1, 0], [-0.0, 1], [0, 0], [0, 0]], dtype=np.float32)
-    distinct = Distinct.of(features, None)
-    assert distinct.rows.tolist() == [0, 1, 4, 5]
-    assert distinct.node.tolist() == [0, 1, 0, 1, 2, 3]
-    named = Distinct.of(features, np.array([0, 0, 1, 0, 0, 0]))
+    named = Distinct.of(digests_of(features), np.array([0, 0, 1, 0, 0, 0]), None)
     assert named.rows.tolist() == [0, 1, 2, 4]
     assert named.node.tolist() == [0, 1, 2, 1, 3, 3]
 
 
 def test_names_that_tell_entities_apart_have_no_edge():
     vectors = np.eye(4, dtype=np.float32)[[0, 0, 0, 0]]
-    words = [("zorblin", "1"), ("zorblin", "2"), ("zorblin",)]
-    forms = np.array([0, 1, 1, 2])
-    names = MentionNames(np.arange(4), np.arange(4), forms, words, np.zeros(4, dtype=bool))
+    words = [("zorblin", "1"), ("zorblin", "2"), ("zorblin", "2")]
+    names = MentionNames(np.arange(3), np.arange(3), words, np.zeros(3, dtype=bool))
     discovery = Discovery(n_neighbors=4)
-    assert discovery.group(vectors, Cosine(), Calibration()).tolist() == [0, 0, 0, 0]
-    apart = discovery.group(vectors[:3], Cosine(), Calibration(), names=names.take(np.arange(3)))
+    assert group(vectors, range(4), discovery, Cosine()).tolist() == [0, 0, 0, 0]
+    apart = discovery.group(vectors[:3], Cosine(), Calibration(), names)
     assert apart.tolist() == [0, 1, 1]
