@@ -50,9 +50,9 @@ VAGUE = frozenset(
 )
 CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 CEILINGS = {
-    "tokens of the core": 231_760,
-    "tokens of contrib/": 79_760,
-    "tokens of tests/": 248_410,
+    "tokens of the core": 229_450,
+    "tokens of contrib/": 79_680,
+    "tokens of tests/": 248_300,
     "tokens a line of code": 8.6,
     "percent of names that are vague": 0.6,
     "asserts that join several checks": 52,
