@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -180,17 +181,18 @@ def length_batches(
 
 
 def assemble(
-    flat: np.ndarray, starts: Sequence[np.ndarray], lengths: Sequence[np.ndarray]
+    flat: np.ndarray, *segments: tuple[np.ndarray | int, np.ndarray | int]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Passages of ragged pieces of ``flat``, one segment behind the other.
 
-    starts, lengths: One (p,) array a segment.
+    segments: The start and the length of each, (p,) int64, or a number for all passages.
     RETURNS: ids (total,) int32 and offsets (p + 1,) int64.
     """
-    starts_table = np.stack(starts, axis=1)
-    lengths_table = np.stack(lengths, axis=1)
-    ids = flat[ragged_ranges(starts_table.ravel(), lengths_table.ravel())]
-    return ids.astype(np.int32), offsets_of(lengths_table.sum(axis=1))
+    columns = np.broadcast_arrays(*chain.from_iterable(segments))
+    starts = np.stack(columns[::2], axis=1)
+    lengths = np.stack(columns[1::2], axis=1)
+    ids = flat[ragged_ranges(starts.ravel(), lengths.ravel())]
+    return ids.astype(np.int32), offsets_of(lengths.sum(axis=1))
 
 
 def check_offsets(

@@ -128,7 +128,6 @@ def mention_windows(
     (ids, _), low, high = located.pieces, located.low, located.high
     available = located.around()
 
-    ones = np.ones(len(low), dtype=np.int64)
     mention_length = np.minimum(high - low, size - 4)
     before, behind = share_context(*available, size - 4 - mention_length)
     tail = np.where(high - low > mention_length, mention_length // 2, 0)
@@ -136,17 +135,14 @@ def mention_windows(
     cls, sep, start, end, _ = range(len(ids), len(ids) + len(tokenizer.specials))
     passages = assemble(
         np.concatenate([ids, tokenizer.specials]),
-        [
-            cls * ones,
-            low - before,
-            start * ones,
-            low,
-            high - tail,
-            end * ones,
-            high,
-            sep * ones,
-        ],
-        [ones, before, ones, head, tail, ones, behind, ones],
+        (cls, 1),
+        (low - before, before),
+        (start, 1),
+        (low, head),
+        (high - tail, tail),
+        (end, 1),
+        (high, behind),
+        (sep, 1),
     )
     marker = before + 1
     readable = tokenizer.are_readable(ids, [low, low + head, high - tail, high])
@@ -250,17 +246,13 @@ def entity_passages(
     description_lengths = np.minimum(
         np.diff(descriptions.bounds), budget - title_lengths
     )
-    ones = np.ones(len(texts), dtype=np.int64)
     passages = assemble(
         ids,
-        [
-            cls * ones,
-            titles.bounds[:-1],
-            title_end * ones,
-            description_starts,
-            sep * ones,
-        ],
-        [ones, title_lengths, ones, description_lengths, ones],
+        (cls, 1),
+        (titles.bounds[:-1], title_lengths),
+        (title_end, 1),
+        (description_starts, description_lengths),
+        (sep, 1),
     )
     marker = title_lengths + 1
     title, description = (
@@ -290,11 +282,9 @@ def whole_passages(model: Model, texts: Sequence[str], size: int) -> SpanInputs:
     starts = pieces.bounds[:-1]
     lengths = np.minimum(np.diff(pieces.bounds), size - 2)
     ids = np.concatenate([pieces.ids, tokenizer.specials])
-    ones = np.ones(len(texts), dtype=np.int64)
     cls = len(pieces.ids)
-    sep = len(pieces.ids) + SEP_PLACE
-    passages = assemble(ids, [cls * ones, starts, sep * ones], [ones, lengths, ones])
+    passages = assemble(ids, (cls, 1), (starts, lengths), (cls + SEP_PLACE, 1))
     readable = tokenizer.are_readable(ids, [starts, starts + lengths])
-    return SpanInputs.one_span_each(
-        *passages, 0 * ones, np.where(readable, lengths + 1, -1), 0 * ones
-    )
+    zeros = np.zeros_like(lengths)
+    last = np.where(readable, lengths + 1, -1)
+    return SpanInputs.one_span_each(*passages, zeros, last, zeros)

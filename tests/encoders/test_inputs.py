@@ -83,7 +83,7 @@ def test_assemble(count, segments, seed):
     flat = rng.integers(0, 99, size=20)
     starts = rng.integers(0, 15, size=(segments, count))
     lengths = rng.integers(0, 5, size=(segments, count))
-    ids, offsets = assemble(flat, list(starts), list(lengths))
+    ids, offsets = assemble(flat, *zip(starts, lengths))
     for i in range(count):
         parts = [flat[s : s + n].tolist() for s, n in zip(starts[:, i], lengths[:, i])]
         assert ids[offsets[i] : offsets[i + 1]].tolist() == sum(parts, [])

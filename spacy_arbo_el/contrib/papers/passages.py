@@ -189,11 +189,12 @@ def document_passages(
     head = np.minimum(end - begin, budget) - tail
     cls = len(ids)
     sep = len(ids) + 1
-    ones = np.ones(len(begin), dtype=np.int64)
     assembled = assemble(
         np.concatenate([ids, tokenizer.specials[:2]]),
-        [cls * ones, begin, end - tail, sep * ones],
-        [ones, head, tail, ones],
+        (cls, 1),
+        (begin, head),
+        (end - tail, tail),
+        (sep, 1),
     )
     marker = low - begin[passage] + 1
     mention_length = np.minimum(high - low, budget)

@@ -21,7 +21,7 @@ from ....kb.entity import Entity
 from ....mentions.normalization.text import Normalizer, normalized_names
 
 # A segment of passages: where it starts, and how long it is.
-Segment = tuple[np.ndarray, np.ndarray]
+Segment = tuple[np.ndarray | int, np.ndarray | int]
 # The texts of an entity, the most important first: it is cut last.
 Texts = tuple[str, str, str, str, str]
 TITLE, TYPES, BEFORE, AFTER, DESCRIPTION = range(5)
@@ -65,7 +65,7 @@ class EntityParts:
             np.minimum(lengths.cumsum(axis=1), budget), prepend=0, axis=1
         )
         order = [TITLE, *READ]
-        segments = (list(table[:, order].T) for table in (starts, lengths))
+        segments = zip(starts[:, order].T, lengths[:, order].T)
         ids, ends = assemble(pieces.ids, *segments)
         spans = np.stack([ends[:-1], ends[:-1] + lengths[:, TITLE], ends[1:]], axis=1)
         return cls(ids.astype(np.int64), spans)
@@ -113,12 +113,11 @@ def make_pairs(
     n_mention = len(mentions.ids)
     flat = np.concatenate([mentions.ids, entity_parts.ids, specials])
     # A segment of each special token, at the end of what is cut.
-    ones = np.ones(len(mention_of), dtype=np.int64)
     cls, sep, start, end, title = (
-        (place * ones, ones) for place in range(len(flat) - len(specials), len(flat))
+        (place, 1) for place in range(len(flat) - len(specials), len(flat))
     )
     before, head, tail, behind = _mention_segments(mentions, mention_of, window - 4)
-    first_part = [cls, before, start, head, tail, end, behind, sep]
+    first_part: list[Segment] = [cls, before, start, head, tail, end, behind, sep]
     name, description, after = entity_parts.spans[part_of].T
     second_part = [
         (name + n_mention, description - name),
@@ -126,8 +125,8 @@ def make_pairs(
         (description + n_mention, after - description),
         sep,
     ]
-    ids, offsets = assemble(flat, *zip(*first_part, *second_part))
-    first = np.sum([lengths for _, lengths in first_part], axis=0)
+    ids, offsets = assemble(flat, *first_part, *second_part)
+    first = np.asarray(sum(length for _, length in first_part))
     last = first + description - name
     return SpanInputs.one_span_each(ids, offsets, first, last, last)
 

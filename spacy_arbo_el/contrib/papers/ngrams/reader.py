@@ -72,8 +72,9 @@ class NgramReader:
         lengths = np.minimum(high - low, NAME_TOKENS)
         passages = assemble(
             number_tokens(tokens),
-            [begin, low, high],
-            [low - begin, lengths, end - high],
+            (begin, low - begin),
+            (low, lengths),
+            (high, end - high),
         )
         first = low - begin
         return SpanInputs.one_span_each(*passages, first, first + lengths - 1, first)
@@ -121,7 +122,6 @@ class NgramReader:
         described = np.where(n_tokens[1::2] > 0, described, 0)
         types = description + described
         end = tokens.bounds[2::2]
-        ones = np.ones(len(texts), dtype=np.int64)
         flat = np.concatenate(
             [words, np.insert(words, np.flatnonzero(breaks), BREAK), [BREAK]]
         )
@@ -129,21 +129,19 @@ class NgramReader:
         at = len(words) + np.arange(len(words) + 1) + offsets_of(breaks)
         cut = np.minimum(described, TEXT_TOKENS)
         types_end = np.minimum(end, types + TEXT_TOKENS)
+        length = at[title_end] - at[title]
         passages = assemble(
             flat,
-            [
-                at[title],
-                (len(flat) - 1) * ones,
-                description,
-                (len(flat) - 1) * ones,
-                at[types],
-            ],
-            [at[title_end] - at[title], ones, cut, ones, at[types_end] - at[types]],
+            (at[title], length),
+            (len(flat) - 1, 1),
+            (description, cut),
+            (len(flat) - 1, 1),
+            (at[types], at[types_end] - at[types]),
         )
-        length = at[title_end] - at[title]
         readable = (length > 0) | (cut > 0)
         last = np.where(readable, np.maximum(length - 1, 0), -1)
-        return SpanInputs.one_span_each(*passages, 0 * ones, last, length + 1 + cut)
+        zeros = np.zeros_like(last)
+        return SpanInputs.one_span_each(*passages, zeros, last, length + 1 + cut)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,9 +166,8 @@ def mention_fields(inputs: SpanInputs, window: int) -> list[Field]:
     window_start = np.maximum(low - window, start)
     window_end = np.minimum(high + window, end)
     flat = np.append(inputs.ids, np.int32(PLACE))
-    place = np.full(len(inputs), len(flat) - 1)
     sentence = assemble(
-        flat, [start, place, high], [low - start, np.ones_like(place), end - high]
+        flat, (start, low - start), (len(flat) - 1, 1), (high, end - high)
     )
     bounds = [(low, high), (window_start, low), (high, window_end)]
     return [*(_cut(inputs.ids, *pair) for pair in bounds), Field(*sentence)]
