@@ -1,5 +1,6 @@
 """Normalizers of texts: the edits they make, plain characters, American spelling."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -205,18 +206,7 @@ class PlainCharacters:
     is_local: ClassVar[bool] = True
 
     def __call__(self, text: str, offsets: np.ndarray) -> tuple[str, np.ndarray]:
-        matches = list(TYPOGRAPHY.finditer(text)) if len(offsets) else []
-        if not matches:
-            return text, offsets
-        inside = inside_of(text, offsets)
-        edits = []
-        for match in matches:
-            start, end = match.span()
-            if inside[start:end].all():
-                plain = plain_characters(match)
-                if plain != match.group():
-                    edits.append((start, end, plain))
-        return replace(text, offsets, edits) if edits else (text, offsets)
+        return _rewritten(text, offsets, TYPOGRAPHY, plain_characters)
 
 
 @registry.misc("spacy-arbo-el.AmericanSpelling.v1")
@@ -233,13 +223,24 @@ class AmericanSpelling:
     is_local: ClassVar[bool] = True
 
     def __call__(self, text: str, offsets: np.ndarray) -> tuple[str, np.ndarray]:
-        matches = list(BRITISH.finditer(text))
-        if not matches or not len(offsets):
-            return text, offsets
-        inside = inside_of(text, offsets)
-        edits = [
-            (*m.span(), american_stem(m.group()))
-            for m in matches
-            if inside[m.start() : m.end()].all()
-        ]
-        return replace(text, offsets, edits)
+        return _rewritten(text, offsets, BRITISH, lambda m: american_stem(m.group()))
+
+
+def _rewritten(
+    text: str,
+    offsets: np.ndarray,
+    pattern: re.Pattern[str],
+    rewrite: Callable[[re.Match[str]], str],
+) -> tuple[str, np.ndarray]:
+    """Rewrite what a pattern finds in mentions."""
+    matches = list(pattern.finditer(text)) if len(offsets) else []
+    if not matches:
+        return text, offsets
+    inside = inside_of(text, offsets)
+    edits = [
+        (*match.span(), rewrite(match))
+        for match in matches
+        if inside[slice(*match.span())].all()
+    ]
+    changes = [edit for edit in edits if text[edit[0] : edit[1]] != edit[2]]
+    return replace(text, offsets, changes) if changes else (text, offsets)
