@@ -27,10 +27,6 @@ def constrained(
     weight: (E,) float32; smaller is more similar.
     RETURNS: (n,) int64, numbered 0, 1, ... in order of their first node.
     """
-    # Most pipelines have no decisions.
-    from scipy.sparse import csr_matrix
-    from scipy.sparse.csgraph import connected_components
-
     n = len(clusters)
     has = np.flatnonzero(decided >= 0)
     if not len(has):
@@ -38,9 +34,8 @@ def constrained(
     _, number = np.unique(decided[has], return_inverse=True)
     # Clusters and decisions as the nodes of one graph.
     total = n + int(number.max()) + 1
-    ends = clusters[has], n + number
-    joined = csr_matrix((np.ones(len(has)), ends), shape=(total, total))
-    label = connected_components(joined, directed=False)[1][clusters]
+    joined = np.stack([clusters[has], n + number]).astype(np.int32)
+    label = components(total, *joined)[clusters]
     pairs = np.unique(np.stack([label[has], number], axis=1), axis=0)
     labels, counts = np.unique(pairs[:, 0], return_counts=True)
     divided = np.flatnonzero(np.isin(label, labels[counts > 1]))
