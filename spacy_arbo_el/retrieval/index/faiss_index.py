@@ -26,7 +26,7 @@ from .approximate import (
     restricted,
     sample,
 )
-from .exact import FlatIndex
+from .exact import Flat
 from .protocol import Index
 
 # Fewer rows than these are searched exactly: by an index without lists, by one with lists (per
@@ -93,13 +93,13 @@ class FaissIndex:
     ) -> Index:
         """An index over rows. Exact where they are few, else the attached one or a new one."""
         if len(rows) < MIN_TRAINING_ROWS or _must_be_exact():
-            return FlatIndex(similarity.prepare(rows.array()), similarity)
+            return Flat()(rows, similarity)
         inner = similarity.metric == "ip"
         new = self._new(
             rows.width, faiss.METRIC_INNER_PRODUCT if inner else faiss.METRIC_L2
         )
         if len(rows) < (MIN_ROWS_PER_LIST * n_lists(new) or MIN_ROWS):
-            return FlatIndex(similarity.prepare(rows.array()), similarity)
+            return Flat()(rows, similarity)
         details = {
             "kind": self.kind,
             "metric": similarity.metric,
