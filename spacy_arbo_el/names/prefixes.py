@@ -5,25 +5,11 @@ import re
 from .spellings import DASHES, INVISIBLE
 
 # Of the opposite, of what is none, and of what is before, after or around it.
-PREFIXES = (
-    *(
-        "non",
-        "un",
-        "anti",
-        "contra",
-        "counter",
-        "pseudo",
-        "quasi",
-        "para",
-        "semi",
-        "pre",
-        "ante",
-    ),
-    *("post", "sub", "peri", "extra", "hypo", "hyper"),
-)
+PREFIXES = """non un anti contra counter pseudo quasi para semi pre ante post sub peri extra hypo
+hyper"""
 
 _PREFIX = re.compile(
-    rf"(?<![^\W_])({'|'.join(PREFIXES)})[-{DASHES}][\s{INVISIBLE}]*(?=(\w{{1,2}}))",
+    rf"(?<![^\W_])({'|'.join(PREFIXES.split())})[-{DASHES}][\s{INVISIBLE}]*(?=(\w{{1,2}}))",
     re.IGNORECASE,
 )
 

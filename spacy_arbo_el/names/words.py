@@ -18,7 +18,7 @@ PLURALS = (
 SINGULARS = ("ss", "is", "us")
 # Words that change a name into another one's.
 NEGATING = frozenset(
-    ("no", "non", "not", "anti", "pseudo", "para", "pre", "post", "un", "without")
+    ["no", "non", "not", "anti", "pseudo", "para", "pre", "post", "un", "without"]
 )
 # Shorter words stay unchanged.
 MIN_PLURAL = 4
@@ -154,7 +154,5 @@ def _in_digits(match: "re.Match[str]") -> str:
 def roman_value(numeral: str) -> int:
     """The value of a Roman numeral below 40 in lower case."""
     values = [_VALUES[letter] for letter in numeral]
-    smaller = [value < following for value, following in zip(values, values[1:])] + [
-        False
-    ]
-    return sum(-value if less else value for value, less in zip(values, smaller))
+    pairs = zip(values, [*values[1:], 0])
+    return sum(-value if value < following else value for value, following in pairs)
