@@ -99,10 +99,8 @@ class TopK(Rows):
     @classmethod
     def empty(cls, rows: int, width: int = 0) -> "TopK":
         """A table without any id."""
-        return cls(
-            np.full((rows, width), -1, dtype=np.int64),
-            np.full((rows, width), -np.inf, dtype=np.float32),
-        )
+        ids = minus_ones((rows, width))
+        return cls(ids, np.full(ids.shape, -np.inf, dtype=np.float32))
 
     @classmethod
     def concat(cls, tables: Sequence["TopK"]) -> "TopK":
@@ -141,7 +139,7 @@ class TopK(Rows):
     def columns_of(self, ids: np.ndarray) -> np.ndarray:
         """Columns of ids (m, c) in their rows: (m, c) int64, -1 for one that does not occur."""
         if not self.width:
-            return np.full(ids.shape, -1, dtype=np.int64)
+            return minus_ones(ids.shape)
         same = (ids[:, :, None] == self.ids[:, None, :]) & (ids[:, :, None] >= 0)
         return np.where(same.any(axis=2), same.argmax(axis=2), -1)
 

@@ -7,7 +7,7 @@ import numpy as np
 from spacy.tokens import Doc, Span
 from spacy.util import minibatch
 
-from ..base.arrays import int_array, minus_ones, ragged_ranges
+from ..base.arrays import int_array, minus_ones
 from ..base.errors import Errors
 from ..kb.knowledge_base import ArboKB
 from .getters import SpanGetter
@@ -43,11 +43,8 @@ def gold_positions(kb: ArboKB, gold_ids: Sequence[Sequence[str]]) -> np.ndarray:
     """
     counts = int_array([len(ids) for ids in gold_ids])
     gold = minus_ones((len(gold_ids), max(counts.max(initial=0), 1)))
-    columns = ragged_ranges(np.zeros(len(gold_ids), dtype=np.int64), counts)
     flat = [kb_id for ids in gold_ids for kb_id in ids]
-    gold[np.repeat(np.arange(len(gold_ids)), counts), columns] = (
-        kb.entities.positions_of(flat)
-    )
+    gold[np.arange(gold.shape[1]) < counts[:, None]] = kb.entities.positions_of(flat)
     return gold
 
 

@@ -14,7 +14,6 @@ from ..base.errors import Warnings
 from ..base.log import warn_once
 from ..base.settings import check_strings
 from ..encoders.dual import DualEncoder
-from ..encoders.inputs import SpanInputs
 from ..names.coordination import parts_of, readings_of
 from ..names.spellings import folded
 from .getters import (
@@ -182,7 +181,12 @@ class MentionReader:
         # A Doc builds its text on every access.
         as_written = ReadTexts([group[0].doc.text for group in groups], offsets)
         texts = self._normalized(as_written, groups)
-        inputs = self._inputs_of(texts)
+        counts = list(map(len, offsets))
+        inputs = self.encoder.read_mentions(
+            texts.texts,
+            np.repeat(np.arange(len(groups)), counts),
+            np.concatenate(texts.offsets),
+        )
         next_forms = iter(texts.normalized)
         if not inputs.readable.all():
             warn_once(Warnings.W540)
@@ -191,7 +195,6 @@ class MentionReader:
             for group, text in zip(groups, as_written.texts)
             for record in records_of(group, text, list(islice(next_forms, len(group))))
         ]
-        counts = [len(group) for group in groups]
         return MentionBatch(
             records,
             inputs,
@@ -270,11 +273,3 @@ class MentionReader:
                 )
                 unchanged[number] = before in named and is_free
         return unchanged
-
-    def _inputs_of(self, read: ReadTexts) -> SpanInputs:
-        """Encoder inputs of the mentions of texts."""
-        text_of = np.repeat(
-            np.arange(len(read.texts)), [len(pairs) for pairs in read.offsets]
-        )
-        offsets = np.concatenate([np.zeros((0, 2), dtype=np.int64), *read.offsets])
-        return self.encoder.read_mentions(read.texts, text_of, offsets)

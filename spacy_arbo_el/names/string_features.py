@@ -238,12 +238,8 @@ class InterchangedWords:
         table = self._table
         if table is None:
             pairs = list(self._counts)
-            first = self._reader.numbers_of_words(
-                [first_word for first_word, _ in pairs]
-            )
-            right = self._reader.numbers_of_words(
-                [second_word for _, second_word in pairs]
-            )
+            words = list(chain.from_iterable(pairs))
+            first, right = self._reader.numbers_of_words(words).reshape(-1, 2).T
             keys = np.concatenate([(first << 32) + right, (right << 32) + first])
             counts = np.array(list(self._counts.values()) * 2, dtype=np.float32)
             order = np.argsort(keys, kind="stable")

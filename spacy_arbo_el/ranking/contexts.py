@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from ..base.arrays import AppendOnly, int_array, numbered, offsets_of, unit
+from ..base.arrays import AppendOnly, int_array, minus_ones, numbered, offsets_of, unit
 from ..encoders.dual import DualEncoder
 from ..encoders.inputs import EncodingCache
 from ..kb.texts import keys_of
@@ -26,8 +26,6 @@ DESCRIPTION_PIECES = 64
 KIND = "descriptions"
 # How much a mention with no words around it counts: it says only what its name means mostly.
 WITHOUT_CONTEXT = 0.5
-# What stands in place of a row of the vectors.
-UNKNOWN = -1
 
 
 class Descriptions:
@@ -44,9 +42,9 @@ class Descriptions:
         self._datastore = datastore
         self._generation = self._entities.generation
         self._fingerprint = datastore.encoder.fingerprint
-        # The rows of each entity's vectors.
-        self._rows = np.full((self._entities.positions, 2), UNKNOWN, dtype=np.int64)
-        self._vectors = AppendOnly.empty("float32")
+        # The rows of each entity's vectors, -1 for those that are not encoded yet.
+        self._rows = minus_ones((self._entities.positions, 2))
+        self._vectors = AppendOnly.empty()
         self._loading = ForkableLock()
 
     @classmethod
@@ -68,9 +66,9 @@ class Descriptions:
         if entities is not self._entities:
             return Descriptions(datastore)
         changed = entities.changed_since(self._generation)
-        rows = np.full((entities.positions, 2), UNKNOWN, dtype=np.int64)
+        rows = minus_ones((entities.positions, 2))
         rows[: len(self._rows)] = self._rows[: len(rows)]
-        rows[changed] = UNKNOWN
+        rows[changed] = -1
         self._rows = rows
         self._generation = entities.generation
         return self
@@ -78,8 +76,8 @@ class Descriptions:
     def _forget(self) -> None:
         with self._loading:
             self._fingerprint = self._datastore.encoder.fingerprint
-            self._rows = np.full(self._rows.shape, UNKNOWN, dtype=np.int64)
-            self._vectors = AppendOnly.empty("float32")
+            self._rows = minus_ones(self._rows.shape)
+            self._vectors = AppendOnly.empty()
 
     def of_entities(self, entities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The texts of entities, encoded where that was not done yet.
@@ -89,11 +87,9 @@ class Descriptions:
             vectors of length 1, (rows, width) float32.
         """
         rows = self._rows[entities]
-        if (rows == UNKNOWN).any():
+        if (rows < 0).any():
             with self._loading:
-                unknown = np.unique(
-                    entities[(self._rows[entities] == UNKNOWN).any(axis=1)]
-                )
+                unknown = np.unique(entities[(self._rows[entities] < 0).any(axis=1)])
                 if len(unknown):
                     self._read(unknown)
             rows = self._rows[entities]
