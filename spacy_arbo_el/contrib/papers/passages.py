@@ -188,13 +188,12 @@ def document_passages(
     tail = np.where(end - begin > budget, budget // 2, 0)
     head = np.minimum(end - begin, budget) - tail
     cls = len(ids)
-    sep = len(ids) + 1
     assembled = assemble(
         np.concatenate([ids, tokenizer.specials[:2]]),
         (cls, 1),
         (begin, head),
         (end - tail, tail),
-        (sep, 1),
+        (cls + 1, 1),
     )
     marker = low - begin[passage] + 1
     mention_length = np.minimum(high - low, budget)
