@@ -90,12 +90,18 @@ def test_weights_in_training_are_not_quantized(tiny_bert):
     np.testing.assert_array_equal(encoder.encode_mentions(inputs), before)
 
 
+def with_scales(folder):
+    """A shim, its transformer, and scales of layers where the machine has 8-bit ones."""
+    shim = shim_of(dual_encoder(str(folder)).model.get_ref("mention"))
+    transformer = shim._model.eval()
+    scales = dict(find_scales(transformer, shim.word_pieces)) if HAS_INT8 else {}
+    return shim, transformer, scales
+
+
 @needs_int8
 @torch.no_grad()
 def test_inputs_that_are_rounded_once_give_the_same_hidden_states(tiny_bert, monkeypatch):
-    shim = shim_of(dual_encoder(str(tiny_bert)).model.get_ref("mention"))
-    transformer = shim._model.eval()
-    scales = dict(find_scales(transformer, shim.word_pieces))
+    _, transformer, scales = with_scales(tiny_bert)
     for name in scales:
         if re.search(r"\d\.output\.dense", name):
             # What GELU gives: not below -0.17.
@@ -168,9 +174,7 @@ def test_trained_weights_predict_as_they_will_be_loaded_after_training_ended(tin
 
 @pytest.mark.parametrize("change", [lambda one: one[1:], torch.zeros_like, lambda one: one / 0])
 def test_damaged_scales_are_refused(tiny_bert, change):
-    shim = shim_of(dual_encoder(str(tiny_bert)).model.get_ref("mention"))
-    transformer = shim._model.eval()
-    scales = dict(find_scales(transformer, shim.word_pieces)) if HAS_INT8 else {}
+    shim, transformer, scales = with_scales(tiny_bert)
     name, layer = next(
         (name, one) for name, one in transformer.named_modules() if isinstance(one, torch.nn.Linear)
     )

@@ -109,6 +109,12 @@ def documents(draw):
     return texts, mentions
 
 
+def windows_in(word_pieces, size, text, offsets):
+    """The windows of mentions of one text."""
+    text_of = np.zeros(len(offsets), dtype=np.int64)
+    return mention_windows(word_pieces, size, [text], text_of, np.array(offsets))
+
+
 def check_windows(tokenizer, texts, mentions, size):
     table = np.array(mentions, dtype=np.int64).reshape(-1, 3)
     word_pieces = WordPieceTokenizer(tokenizer)
@@ -158,8 +164,7 @@ def test_a_long_text_with_many_mentions_is_tokenized_once(tokenizer):
     calls = []
     read = word_pieces.read_with_offsets
     word_pieces.read_with_offsets = lambda texts, *a: calls.append(len(texts)) or read(texts, *a)
-    offsets = np.stack([starts, ends], axis=1)
-    windows = mention_windows(word_pieces, 32, [text], np.zeros(len(starts), np.int64), offsets)
+    windows = windows_in(word_pieces, 32, text, np.stack([starts, ends], axis=1))
     assert calls == [1]
     begin, finish = tokenizer.convert_tokens_to_ids([START, END])
     assert (windows.lengths <= 32).all()
@@ -177,7 +182,7 @@ def test_markers_in_a_text_are_text(tokenizer):
     expected = [cls, *tokenizer.convert_tokens_to_ids([START, END]), sep]
     own = WordPieceTokenizer(tokenizer)
     for word_pieces in (own, copy.deepcopy(own), pickle.loads(pickle.dumps(own))):
-        windows = mention_windows(word_pieces, 40, [text], np.array([0]), np.array([[0, 5]]))
+        windows = windows_in(word_pieces, 40, text, [(0, 5)])
         assert [i for i in windows.ids.tolist() if i in {cls, sep, *markers}] == expected
 
 
@@ -220,8 +225,7 @@ UNREADABLE = ["☢", "🎉", "ሰላም", "ភ្នំពេញ", "ሀ-ለ", "�
 def test_what_the_vocabulary_does_not_know_is_unreadable(tokenizer, text):
     word_pieces = WordPieceTokenizer(tokenizer)
     whole = f"The visitors saw {text} there"
-    offsets = np.array([[17, 17 + len(text)]])
-    mention = mention_windows(word_pieces, 32, [whole], np.array([0]), offsets)
+    mention = windows_in(word_pieces, 32, whole, [(17, 17 + len(text))])
     texts = [(text, ""), (text, text), (text, "a known description")]
     entities = entity_passages(word_pieces, 32, texts)
     readable = text in READABLE
@@ -234,8 +238,8 @@ def test_long_texts_of_symbols_are_read_in_blocks(tokenizer, text, monkeypatch):
     monkeypatch.setattr("spacy_arbo_el.encoders.word_pieces.PARTS_AT_ONCE", 100)
     word_pieces = WordPieceTokenizer(tokenizer)
     text += "Paris"
-    offsets = np.array([[len(text) - 5, len(text)], [0, len(text)]])
-    windows = mention_windows(word_pieces, 32, [text], np.array([0, 0]), offsets)
+    places = [(len(text) - 5, len(text)), (0, len(text))]
+    windows = windows_in(word_pieces, 32, text, places)
     inside = windows.ids[windows.first[0] : windows.last[0] + 1]
     assert tokenizer.decode(inside) == "paris"
     assert windows.readable[1]
@@ -263,8 +267,8 @@ def test_truncation_of_the_tokenizer_file_is_switched_off(tmp_path):
     tokenizer.backend_tokenizer.enable_truncation(5)
     tokenizer.backend_tokenizer.enable_padding(length=50)
     text = "the river " * 20 + "flu"
-    offsets = np.array([[len(text) - 3, len(text)]])
-    window = mention_windows(WordPieceTokenizer(tokenizer), 8, [text], np.array([0]), offsets)
+    place = len(text) - 3, len(text)
+    window = windows_in(WordPieceTokenizer(tokenizer), 8, text, [place])
     expected = "[CLS] river the river [START] flu [END] [SEP]"
     assert tokenizer.decode(window.ids, skip_special_tokens=False) == expected
 
@@ -290,16 +294,14 @@ def test_unusable_tokenizers_and_windows_raise_errors(tokenizer):
 def test_reader_uses_the_tokenizer_that_the_tower_has_now(tiny, tokenizer):
     tower = tiny.model.get_ref("mention")
     shim, reader = shim_of(tower), tower.attrs["reader"]
-    texts, offsets = ["the flu virus"], np.array([[4, 7]])
-    before = reader.read_mentions(tower, texts, np.array([0]), offsets)
+    mentions = ["the flu virus"], np.array([0]), np.array([[4, 7]])
+    before = reader.read_mentions(tower, *mentions)
     word_pieces = shim.word_pieces
     assert word_pieces.tokenizer is shim.tokenizer
     assert shim.word_pieces is word_pieces
     shim.set_transformer(tokenizer, shim._model)
-    after = reader.read_mentions(tower, texts, np.array([0]), offsets)
-    expected = mention_windows(
-        WordPieceTokenizer(tokenizer), reader.size, texts, np.array([0]), offsets
-    )
+    after = reader.read_mentions(tower, *mentions)
+    expected = mention_windows(WordPieceTokenizer(tokenizer), reader.size, *mentions)
     assert after.ids.tolist() == expected.ids.tolist()
     assert expected.ids.tolist() != before.ids.tolist()
 

@@ -49,7 +49,7 @@ NAMES = [["aa"], ["bb"], ["cc"], ["dd"]]
 SURFACE_FORMS = [[], ["bb"], ["xx"], []]
 
 
-def strings_of(names, surface_forms):
+def strings_of(names, surface_forms=()):
     datastore = datastore_of(*(Entity(str(i), *group) for i, group in enumerate(names)))
     forms = [(str(i), form) for i, group in enumerate(surface_forms) for form in group]
     records = [MentionRecord(("doc", n, n), (id_,), form) for n, (id_, form) in enumerate(forms)]
@@ -69,13 +69,20 @@ def batch_of(*strings):
     return MentionBatch(records, empty.inputs, np.arange(len(strings)), labels, len(strings))
 
 
-def context_of(strings, n_candidates=64, allowed=None):
+def gathered(*mentions, strings=None, neighbours=NEIGHBOURS, allowed=None, count=24):
+    """The candidates of mentions with these surface forms."""
+    strings = strings or strings_of(NAMES, SURFACE_FORMS)
+    return gather_features(neighbours, records_of(*mentions), strings, allowed, count)
+
+
+def context_of(n_candidates=64, strings=None):
     """A context whose datastore gives these strings of entities."""
+    strings = strings or strings_of(NAMES, SURFACE_FORMS)
     datastore = SimpleNamespace(
         kb=range(4),
         exemplars=(),
         derived=lambda name, build, update: strings,
-        allowed_entities=lambda batch: allowed,
+        allowed_entities=lambda batch: None,
         encoder=SimpleNamespace(reads_passages=False),
     )
     return SimpleNamespace(
@@ -90,8 +97,7 @@ def features_of(candidates, mention, entity):
 
 
 def test_the_features_of_candidates():
-    strings = strings_of(NAMES, SURFACE_FORMS)
-    candidates = gather_features(NEIGHBOURS, records_of("bb", "dd"), strings, None, 24)
+    candidates = gathered("bb", "dd")
     assert sorted(candidates.entities[0][candidates.entities[0] >= 0]) == [0, 1, 2]
     both, exemplar = features_of(candidates, 0, 1)
     assert both == pytest.approx(
@@ -112,18 +118,17 @@ def test_the_features_of_candidates():
 
 
 def test_entities_with_the_same_string_are_candidates():
-    strings = strings_of([["far off"], ["x"], ["y"], ["z"]], [[], ["BB"], [], []])
-    candidates = gather_features(NEIGHBOURS, records_of("bb", "far off"), strings, None, 24)
+    strings = strings_of([["far off"], ["x"], ["y"], ["z"]], [[], ["BB"]])
+    candidates = gathered("bb", "far off", strings=strings)
     assert 0 in candidates.entities[1], "it is not among the nearest"
     # Unless the mention may not be linked to it.
     allowed = AllowedEntities(np.array([0, 0]), np.array([[False, True, True, True]]))
-    candidates = gather_features(NEIGHBOURS, records_of("bb", "far off"), strings, allowed, 24)
+    candidates = gathered("bb", "far off", strings=strings, allowed=allowed)
     assert 0 not in candidates.entities[1]
 
 
 def test_a_mention_has_at_most_so_many_candidates():
-    strings = strings_of(NAMES, SURFACE_FORMS)
-    candidates = gather_features(NEIGHBOURS, records_of("bb", "dd"), strings, None, 2)
+    candidates = gathered("bb", "dd", count=2)
     # The one with the same string first, then those of near exemplars, then the nearest. The
     # second mention has room for entity 1, whose exemplar is far, with a similarity of 0.4.
     assert candidates.entities.tolist() == [[1, 2], [3, -1]]
@@ -132,10 +137,9 @@ def test_a_mention_has_at_most_so_many_candidates():
 
 def test_all_owners_of_a_name_are_candidates_however_many():
     names = [["zz"]] * 40 + [["bb"], ["cc"]]
-    strings = strings_of(names, [[]] * 42)
     exemplars = top_k([[7], [9]], [[0.99], [0.99]])
     neighbours = replace(NEIGHBOURS, exemplars=exemplars, exemplar_entities=np.array([[41], [41]]))
-    candidates = gather_features(neighbours, records_of("zz", "bb"), strings, None, 24)
+    candidates = gathered("zz", "bb", strings=strings_of(names), neighbours=neighbours)
     assert set(range(40)) | {41} <= set(candidates.entities[0].tolist())
     assert candidates.entities.shape[1] == 48
     assert (candidates.entities[1] >= 0).sum() == 3, "of its own string, nearest and exemplar"
@@ -234,27 +238,26 @@ def test_the_best_of_bad_candidates_is_unlikely():
 def test_the_ranking_starts_with_scored_candidates_and_continues_with_the_others():
     # By strings alone: entity 1 for "bb", though the text of entity 0 is nearer.
     weights, batch = weights_of(ngrams=50.0), batch_of("bb", "dd")
-    strings = strings_of(NAMES, SURFACE_FORMS)
-    whole = FeatureRanker(weights=weights)(batch, NEIGHBOURS, context_of(strings))
+    whole = FeatureRanker(weights=weights)(batch, NEIGHBOURS, context_of())
     assert whole.candidates.ids.shape == (2, 64)
     ids, scores = whole.candidates.ids[0], whole.candidates.scores[0]
     assert ids[0] == 1
     assert set(ids[ids >= 0]) == {0, 1, 2}
     assert (np.diff(scores[ids >= 0]) <= 0).all()
     # Only the candidate with the same string and that of the nearest exemplar are scored.
-    part = FeatureRanker(2, weights=weights)(batch, NEIGHBOURS, context_of(strings))
+    part = FeatureRanker(2, weights=weights)(batch, NEIGHBOURS, context_of())
     assert part.candidates.ids[0, :3].tolist() == [1, 2, 0]
-    scored = weights.logits(gather_features(NEIGHBOURS, records_of("bb", "dd"), strings, None, 2))
+    scored = weights.logits(gathered("bb", "dd", count=2))
     assert part.candidates.scores[0, :2].tolist() == scored[0].tolist()
     # The log-odds of entity 0 are 4.8 by its text: as high as those before it allow.
     assert part.candidates.scores[0, 2] == pytest.approx(min(4.8, scored[0].min() - 1e-3))
     assert part.exemplars[0, :3].tolist() == [-1, -1, -1]
-    one = FeatureRanker(2, weights=weights)(batch, NEIGHBOURS, context_of(strings, 1))
+    one = FeatureRanker(2, weights=weights)(batch, NEIGHBOURS, context_of(1))
     assert one.candidates.ids.tolist() == part.candidates.ids[:, :1].tolist()
 
 
 def test_without_weights_it_ranks_by_the_best_evidence():
-    batch, context = batch_of("bb", "dd"), context_of(strings_of(NAMES, SURFACE_FORMS))
+    batch, context = batch_of("bb", "dd"), context_of()
     ranking = feature_ranker(pretrained=False)(batch, NEIGHBOURS, context)
     plain = BestEvidence()(batch, NEIGHBOURS, context)
     assert ranking.candidates.ids.tolist() == plain.candidates.ids.tolist()
@@ -266,7 +269,7 @@ def test_the_exemplar_nearer_than_the_texts_is_on_the_path():
     """Entity 1 is nearer by exemplar 9 than by its text."""
     exemplars = TopK(NEIGHBOURS.exemplars.ids, np.array([[0.7, 0.85], [0.4, -np.inf]], np.float32))
     neighbours = replace(NEIGHBOURS, exemplars=exemplars)
-    batch, context = batch_of("bb", "dd"), context_of(strings_of(NAMES, SURFACE_FORMS))
+    batch, context = batch_of("bb", "dd"), context_of()
     ranking = FeatureRanker(weights=weights_of(ngrams=50.0))(batch, neighbours, context)
     for inference in (Independent(8), Clustering()):
         path = inference.decide(ranked(neighbours, ranking), Calibration(), -np.inf).paths[0]
@@ -277,7 +280,7 @@ def test_the_exemplar_nearer_than_the_texts_is_on_the_path():
 
 def test_fit_learns_from_gold_entities_and_forgets_with_too_few_mentions(rng):
     names = [[f"name {i}"] for i in range(4)]
-    context = context_of(strings_of(names, [[], [], [], []]))
+    context = context_of(strings=strings_of(names))
     gold = rng.integers(0, 4, (60, 1))
     strings = [f"the name {entity}" for entity in gold[:, 0].tolist()]
     batch = batch_of(*strings)
@@ -423,15 +426,14 @@ def test_frequency_counts_the_less_the_more_a_context_leads(rng):
     ],
 )
 def test_a_name_that_contains_the_mention_could_be_it(mention, name, contains):
-    strings = strings_of([["zz"], [name], ["y"], ["z"]], [[], [], [], []])
-    candidates = gather_features(NEIGHBOURS, records_of(mention, "bb"), strings, None, 24)
+    candidates = gathered(mention, "bb", strings=strings_of([["zz"], [name], ["y"], ["z"]]))
     features, _ = features_of(candidates, 0, 1)
     assert bool(features["contains"]) == contains
 
 
 @pytest.mark.parametrize("before, contains", [("It rained. ", False), ("We saw ", True)])
 def test_a_capital_at_the_beginning_of_a_sentence_makes_no_proper_name(before, contains):
-    strings = strings_of([["tumor"], ["tumor lysis"], ["y"], ["z"]], [[], [], [], []])
+    strings = strings_of([["tumor"], ["tumor lysis"], ["y"], ["z"]])
     records = [replace(record, before=before) for record in records_of("Tumor", "bb")]
     features, _ = features_of(gather_features(NEIGHBOURS, records, strings, None, 24), 0, 1)
     assert bool(features["contains"]) == contains
