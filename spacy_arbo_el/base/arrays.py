@@ -25,20 +25,27 @@ class Rows:
 
     def take(self, rows: Any) -> Self:
         """Some of the rows, in that order. rows: (n,) int64; a slice or bool for arrays alone."""
-        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
-        columns = {name: take_rows(getattr(self, name), rows) for name in names}
+        columns = columns_of(self).items()
+        taken = {name: take_rows(column, rows) for name, column in columns}
+        return replace(self, **taken)  # type: ignore[type-var]
+
+    def replaced(self, rows: np.ndarray, replacements: Self) -> Self:
+        """The same with others in the place of some rows of arrays, (n,) int64."""
+        columns = {name: column.copy() for name, column in columns_of(self).items()}
+        for name, column in columns_of(replacements).items():
+            columns[name][rows] = column
         return replace(self, **columns)  # type: ignore[type-var]
 
     @classmethod
     def concat(cls, batches: Sequence[Self]) -> Self:
         """The rows of one or more, one after the other; tables are padded to the widest."""
-        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
-        return cls(
-            *(
-                concat_rows([getattr(batch, name) for batch in batches])
-                for name in names
-            )
-        )
+        columns = zip(*(columns_of(batch).values() for batch in batches))
+        return cls(*map(concat_rows, columns))
+
+
+def columns_of(rows: Any) -> dict[str, Any]:
+    """The fields of a dataclass by name."""
+    return {field.name: getattr(rows, field.name) for field in fields(rows)}
 
 
 def take_rows(column: Any, rows: Any) -> Any:
@@ -145,14 +152,12 @@ class TopK(Rows):
 
     def scores_or_least(self, ids: np.ndarray) -> np.ndarray:
         """Score of each id in its row: (m, c) float32, ``least`` where one does not occur."""
-        return self.scores_at(self.columns_of(ids), self.least)
+        return at_columns(self.scores, self.columns_of(ids), self.least)
 
-    def scores_at(self, columns: np.ndarray, missing: np.ndarray) -> np.ndarray:
-        """Scores (m, c) in columns of each row; those of ``missing``, (m, 1), where one is -1."""
-        if not self.width:
-            return np.repeat(missing, columns.shape[1], axis=1)
-        scores = np.take_along_axis(self.scores, np.maximum(columns, 0), axis=1)
-        return np.where(columns >= 0, scores, missing)
+    def put(self, rows: np.ndarray, best: "TopK") -> None:
+        """Write the first columns of some rows, (n,) int64."""
+        self.ids[rows, : best.width] = best.ids
+        self.scores[rows, : best.width] = best.scores
 
     @property
     def least(self) -> np.ndarray:
@@ -183,6 +188,22 @@ def first_of_each(
             places[r, taken[r]] = place
             taken[r] += 1
     return places
+
+
+def first_columns(values: np.ndarray, count: int) -> np.ndarray:
+    """Columns of the first ``count`` different values of each row: (m, count) int64, -1 for none.
+
+    values: (m, k) int64, -1 for none.
+    """
+    row, column = np.nonzero(values >= 0)
+    places = first_of_each(row, values[row, column], len(values), count)
+    return take_or(column, places, -1)
+
+
+def at_columns(table: np.ndarray, columns: np.ndarray, missing: Any) -> np.ndarray:
+    """Values (m, c) in columns of each row of a table (m, k); ``missing`` where one is -1."""
+    last = np.broadcast_to(np.asarray(missing, dtype=table.dtype), (len(table), 1))
+    return np.take_along_axis(np.concatenate([table, last], axis=1), columns, axis=1)
 
 
 def int_array(values: Any = ()) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast, overload
 
 import numpy as np
 
+from ..base.arrays import take_rows
 from ..base.display import counted
 from ..base.errors import Errors
 from ..encoders.inputs import SpanInputs
@@ -367,8 +368,8 @@ class NewEntities:
 
     def _describe(self, number: int) -> NewEntity:
         rows = self._groups()[number]
-        records = [self.rows.records[row] for row in rows.tolist()]
-        nearest = [self.rows.nearest[row] for row in rows.tolist()]
+        records = take_rows(self.rows.records, rows)
+        nearest = take_rows(self.rows.nearest, rows)
         vectors = self.rows.vectors[rows]
         entity_id = self.clusters.ids[number]
         return describe(entity_id, records, vectors, nearest, self.threshold)

@@ -1,7 +1,7 @@
 """Storage of unlinked mentions and their clusters, by number."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -54,22 +54,15 @@ class Unlinked(Rows):
         if not len(mentions):
             return
         # Those of most discoveries are all new, and are not copied.
-        if not len(self):
-            self.inputs = mentions.inputs
-            self.vectors = mentions.vectors
-        else:
-            self.inputs = SpanInputs.concat([self.inputs, mentions.inputs])
-            self.vectors = np.concatenate([self.vectors, mentions.vectors])
-        self._row_of.update(
-            zip(mentions.keys, range(len(self), len(self) + len(mentions)))
-        )
-        # Those of another run are numbered on.
-        last = self.documents[-1] if len(self) else 0
-        first = mentions.documents[0]
-        shift = last + 1 - first if first < last else 0
-        self.documents = np.append(self.documents, mentions.documents + shift)
-        self.records = [*self.records, *mentions.records]
-        self.nearest = [*self.nearest, *mentions.nearest]
+        joined = mentions
+        if len(self):
+            # Those of another run are numbered on.
+            last, first = self.documents[-1], mentions.documents[0]
+            shift = last + 1 - first if first < last else 0
+            numbered = replace(mentions, documents=mentions.documents + shift)
+            joined = Unlinked.concat([self, numbered])
+        for name, value in vars(joined).items():
+            setattr(self, name, value)
 
     def encode(self, encode: Callable[[SpanInputs], np.ndarray]) -> None:
         """Encode all mentions anew."""

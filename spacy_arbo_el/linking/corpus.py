@@ -13,7 +13,7 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
-from ..base.arrays import TopK, int_array, minus_ones
+from ..base.arrays import TopK, int_array, minus_ones, take_rows
 from ..base.errors import Errors
 from ..base.log import log
 from ..discovery.entities import nearest_entities
@@ -219,7 +219,7 @@ class CorpusLinker:
         ranking = Ranking(candidates, none, ranked.ranking.presence[rows])
         if coverage is None or not len(rows):
             return ranking
-        records = [ranked.batch.records[row] for row in rows.tolist()]
+        records = take_rows(ranked.batch.records, rows)
         corrected = ranked.corrected[rows]
         return with_coverage(
             ranking, records, corrected, coverage, self.stages.fitted_coverage

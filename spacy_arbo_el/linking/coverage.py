@@ -22,6 +22,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import registry
 
+from ..base.arrays import take_rows
 from ..base.calibration import probability
 from ..base.errors import Errors
 from ..base.settings import is_number
@@ -188,7 +189,7 @@ def estimate_coverage(
         raise Errors.E405(count=len(rows), least=MIN_MENTIONS)
     presence = ranked.ranking.presence[rows]
     documents = ranked.batch.documents[rows]
-    records = [ranked.batch.records[row] for row in rows.tolist()]
+    records = take_rows(ranked.batch.records, rows)
     labels = np.array([record.label for record in records], dtype=object)
     counts = Counter(labels.tolist())
     by_label = {}

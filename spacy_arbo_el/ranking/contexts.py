@@ -10,7 +10,15 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from ..base.arrays import AppendOnly, int_array, minus_ones, numbered, offsets_of, unit
+from ..base.arrays import (
+    AppendOnly,
+    int_array,
+    minus_ones,
+    numbered,
+    offsets_of,
+    take_rows,
+    unit,
+)
 from ..encoders.dual import DualEncoder
 from ..encoders.inputs import EncodingCache
 from ..kb.texts import keys_of
@@ -154,7 +162,7 @@ def fits_of(
     compared = np.unique(mentions[has_description])
     is_compared = np.isin(mentions, compared)
     if len(compared):
-        records_compared = [records[row] for row in compared.tolist()]
+        records_compared = take_rows(records, compared)
         contexts = contexts_of(records_compared, datastore.encoder, cache)
         place = np.searchsorted(compared, mentions[is_compared])
         texts, titles = vectors[rows[is_compared].T]

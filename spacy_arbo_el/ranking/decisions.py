@@ -8,7 +8,7 @@ import numpy as np
 from spacy.util import registry
 
 from .. import graph
-from ..base.arrays import OnAccess, TopK, minus_ones
+from ..base.arrays import OnAccess, minus_ones, resized_table
 from ..base.calibration import Calibration
 from ..base.settings import check_choice, check_count
 from ..graph.linking import METHODS
@@ -89,8 +89,8 @@ def first_candidates(ranking: Ranking) -> tuple[np.ndarray, np.ndarray, np.ndarr
         (m,) int64, -1 where a text of the entity speaks for it.
     """
     candidates = ranking.candidates.resized(1)
-    exemplars = TopK(ranking.exemplars, ranking.candidates.scores).resized(1)
-    return candidates.ids[:, 0], candidates.scores[:, 0], exemplars.ids[:, 0]
+    exemplars = resized_table(ranking.exemplars, 1, -1)
+    return candidates.ids[:, 0], candidates.scores[:, 0], exemplars[:, 0]
 
 
 def start_of_path(entity: int, exemplar: int) -> list[Step]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..base.arrays import Rows, TopK, first_of_each, minus_ones, take_or
+from ..base.arrays import Rows, TopK, at_columns, first_columns, take_or
 from ..base.bundled import are_english_words
 from ..mentions.record import MentionRecord
 from ..names.comparison import EXTRA
@@ -187,14 +187,6 @@ class CandidateFeatures(Rows):
             (rank < np.maximum(owners, MAX_DESCRIBED)) | containing(self)
         )
 
-    def replaced(
-        self, mentions: np.ndarray, replacements: "CandidateFeatures"
-    ) -> "CandidateFeatures":
-        """The same with other features of some mentions (k,)."""
-        features = self.features.copy()
-        features[mentions] = replacements.features
-        return replace(self, features=features)
-
 
 def namesakes(candidates: CandidateFeatures) -> np.ndarray:
     """(m, c) bool, the candidates whose name could be the mention.
@@ -357,15 +349,11 @@ def _choose_candidates(
     # a longer name next: they are few, and may be far down the list of entities.
     nearest = neighbours.entities.first(count).ids
     entities = np.concatenate([same, near_entities, beginning, nearest], axis=1)
-    valid = entities >= 0
-    flat = entities[valid]
     n_others = min(MIN_OTHERS, count // 3)
     limit = np.maximum(count, (same >= 0).sum(axis=1) + n_others)
-    places = first_of_each(
-        np.nonzero(valid)[0], flat, len(entities), int(limit.max(initial=count))
-    )
-    places[np.arange(places.shape[1]) >= limit[:, None]] = -1
-    return take_or(flat, places, -1)
+    columns = first_columns(entities, int(limit.max(initial=count)))
+    columns[np.arange(columns.shape[1]) >= limit[:, None]] = -1
+    return at_columns(entities, columns, -1)
 
 
 def _vector_similarity(
@@ -379,12 +367,9 @@ def _vector_similarity(
     name, _ = _similarity_of(entities, neighbours.entities)
     exemplar, column = _similarity_of(entities, exemplars)
     is_near = (column >= 0) & (exemplar >= NEAR_EXEMPLAR)
-    rows = minus_ones(entities.shape)
-    if exemplars.width:
-        rows = np.take_along_axis(
-            neighbours.exemplars.ids, np.maximum(column, 0), axis=1
-        )
-        rows = np.where((column >= 0) & (exemplar > name), rows, -1)
+    rows = at_columns(
+        neighbours.exemplars.ids, np.where(exemplar > name, column, -1), -1
+    )
     # An entity without a name has no text that could be similar.
     only_id = entity_strings.has_only_id(entities)
     name = np.where(only_id & is_near, np.maximum(name, exemplar), name)
@@ -402,4 +387,4 @@ def _similarity_of(
     larger. Its column is -1.
     """
     columns = owners.columns_of(entities)
-    return owners.scores_at(columns, owners.least), columns
+    return at_columns(owners.scores, columns, owners.least), columns

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
+from ..base.arrays import Rows
 from ..base.calibration import MOST, log_odds_of, log_softmax
 from ..storage.files import pack_arrays, unpack_arrays
 from .features import COMPARED, FEATURES, NO_EXTRA, CandidateFeatures
@@ -178,7 +179,7 @@ class RankerWeights:
 
 
 @dataclass(frozen=True, eq=False)
-class Assessment:
+class Assessment(Rows):
     """Probabilities of the candidates of ``m`` mentions.
 
     log_shares: (m, c) float64, the logarithm of each candidate's probability, given that any
@@ -193,16 +194,6 @@ class Assessment:
     def logits(self) -> np.ndarray:
         """The log-odds of each candidate: (m, c) float32, -inf for none."""
         return log_odds_of(self.log_shares, self.presence)
-
-    def replaced(
-        self, mentions: np.ndarray, replacements: "Assessment"
-    ) -> "Assessment":
-        """The same with another assessment of some mentions (k,)."""
-        log_shares = self.log_shares.copy()
-        log_shares[mentions] = replacements.log_shares
-        presence = self.presence.copy()
-        presence[mentions] = replacements.presence
-        return Assessment(log_shares, presence)
 
 
 def evidence_of(candidates: CandidateFeatures, scores: np.ndarray) -> np.ndarray:

@@ -7,7 +7,15 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from spacy.util import registry
 
-from ..base.arrays import Rows, TopK, first_of_each, minus_ones, take_or
+from ..base.arrays import (
+    Rows,
+    TopK,
+    at_columns,
+    first_columns,
+    minus_ones,
+    take_or,
+    take_rows,
+)
 from ..base.calibration import Calibration, log_probability, with_presence
 from ..encoders.inputs import EncodingCache
 from ..mentions.annotations import LEAST_RATIO, MOST_OF_EQUALS
@@ -59,13 +67,13 @@ class Ranking(Rows):
             np.take_along_axis(array, order, axis=1)
             for array in (entities, logits, exemplars)
         )
-        valid = entities >= 0
-        flat = entities[valid]
-        places = first_of_each(np.nonzero(valid)[0], flat, len(entities), count)
-        best = TopK(take_or(flat, places, -1), take_or(logits[valid], places, -np.inf))
+        columns = first_columns(entities, count)
+        best = TopK(
+            at_columns(entities, columns, -1), at_columns(logits, columns, -np.inf)
+        )
         if presence is None:
             presence = best.resized(1).scores[:, 0]
-        return cls(best, take_or(exemplars[valid], places, -1), presence)
+        return cls(best, at_columns(exemplars, columns, -1), presence)
 
     def first(self, count: int) -> "Ranking":
         """The ``count`` best candidates of each mention."""
@@ -189,7 +197,7 @@ class AnnotatedMentions(NamedTuple):
                 TopK(take_or(number_of, mentions.ids, -1), mentions.scores)
             ),
             self.gold[rows],
-            [self.identities[row] for row in rows.tolist()],
+            take_rows(self.identities, rows),
         )
 
 

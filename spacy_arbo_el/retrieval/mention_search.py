@@ -51,8 +51,8 @@ def nearest_in_document(
         rows = readable[start:end]
         search = _compare_all if len(rows) <= MAX_COMPARED else nearest_in_corpus
         neighbours = search(vectors[rows], width, similarity)
-        nearest.ids[rows, :width] = take_or(rows, neighbours.ids, -1)
-        nearest.scores[rows, :width] = neighbours.scores
+        ids = take_or(rows, neighbours.ids, -1)
+        nearest.put(rows, TopK(ids, neighbours.scores))
     return nearest
 
 
@@ -106,8 +106,7 @@ class CorpusSearch:
             readable = np.flatnonzero(usable(queries))
             best = self.index.search(queries[readable], self.count + 1)
             neighbours = _without_self(best, searched[readable]).first(width)
-            nearest.ids[start + readable, : neighbours.width] = neighbours.ids
-            nearest.scores[start + readable, : neighbours.width] = neighbours.scores
+            nearest.put(start + readable, neighbours)
         return nearest
 
 

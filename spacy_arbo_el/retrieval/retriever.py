@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base.arrays import TopK, first_of_each, has_vector, take_or
+from ..base.arrays import TopK, at_columns, first_columns, has_vector, take_or
 from ..kb.vectors import VectorRows
 from ..mentions.record import MentionBatch
 from .index.protocol import Index
@@ -70,8 +70,7 @@ class EntitySearch:
             named = allowed.restrict(named)
         by_name = self._of_names(named, vectors.shape[1]).first(count)
         unreadable = np.flatnonzero(~has_vector(vectors))
-        nearest.ids[unreadable, : by_name.width] = by_name.ids[unreadable]
-        nearest.scores[unreadable, : by_name.width] = by_name.scores[unreadable]
+        nearest.put(unreadable, by_name.take(unreadable))
         return nearest
 
     def _search(
@@ -225,8 +224,7 @@ def search_by_label(
     for label in np.unique(allowed.label_numbers):
         mentions = np.flatnonzero(allowed.label_numbers == label)
         nearest = search(vectors[mentions], count, allowed.masks[label])
-        result.ids[mentions] = nearest.ids
-        result.scores[mentions] = nearest.scores
+        result.put(mentions, nearest)
     return result
 
 
@@ -238,11 +236,10 @@ def entities_of_rows(rows: TopK, owners: np.ndarray, count: int) -> TopK:
     rows: Rows of the knowledge base.
     owners: (rows,) int64, the entity of each row.
     """
-    valid = rows.valid
-    entities = owners[rows.ids[valid]]
-    places = first_of_each(np.nonzero(valid)[0], entities, len(rows), count)
+    entities = take_or(owners, rows.ids, -1)
+    columns = first_columns(entities, count)
     return TopK(
-        take_or(entities, places, -1), take_or(rows.scores[valid], places, -np.inf)
+        at_columns(entities, columns, -1), at_columns(rows.scores, columns, -np.inf)
     )
 
 
@@ -255,12 +252,7 @@ def first_entities(
     count: The first exemplars are taken in any case.
     RETURNS: (m, k) bool, and the number of entities of each mention, (m,) int64.
     """
-    valid = owners >= 0
-    column = np.nonzero(valid)[1]
-    places = first_of_each(
-        np.nonzero(valid)[0], owners[valid], len(owners), n_entities
-    )
-    chosen = valid & (np.arange(owners.shape[1]) < count)
-    row = np.nonzero(places >= 0)[0]
-    chosen[row, column[places[places >= 0]]] = True
-    return chosen, (places >= 0).sum(axis=1)
+    columns = first_columns(owners, n_entities)
+    chosen = (owners >= 0) & (np.arange(owners.shape[1]) < count)
+    chosen[np.nonzero(columns >= 0)[0], columns[columns >= 0]] = True
+    return chosen, (columns >= 0).sum(axis=1)

@@ -96,8 +96,7 @@ class FlatIndex:
             candidates = nearest(searched, self._on_device, wide, metric, forbid)
             last = np.where(candidates.valid[:, -1], candidates.scores[:, -1], -np.inf)
             best = rescore(candidates, searched, self.vectors, metric == "ip", k)
-            nearest_rows.ids[open_queries] = best.ids
-            nearest_rows.scores[open_queries] = best.scores
+            nearest_rows.put(open_queries, best)
             # Any other row is less similar than the last candidate, but for rounding.
             unsure = last >= best.scores[:, -1] - rounding[open_queries]
             open_queries = open_queries[unsure & (wide < min(len(self), MAX_WIDE))]

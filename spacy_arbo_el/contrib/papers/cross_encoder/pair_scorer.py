@@ -9,7 +9,7 @@ import srsly
 from thinc.api import Linear, Model, chain
 from thinc.types import Floats2d
 
-from ....base.arrays import TopK, int_array
+from ....base.arrays import TopK, at_columns, int_array
 from ....base.calibration import (
     fit_presence,
     fit_temperature,
@@ -287,12 +287,8 @@ def with_scores(
     score = np.where(is_scored, scores, np.float32(0))
     features = np.concatenate([features, score[:, :, None]], axis=2)
     features[~is_scored] = 0
-    exemplars = np.where(
-        columns >= 0, np.take_along_axis(candidates.exemplars, place, axis=1), -1
-    )
-    prior = np.where(
-        columns >= 0, np.take_along_axis(candidates.prior, place, axis=1), 0
-    )
+    exemplars = at_columns(candidates.exemplars, columns, -1)
+    prior = at_columns(candidates.prior, columns, 0)
     prior = np.where(is_scored, prior, np.float32(0))
     return CandidateFeatures(
         np.where(is_scored, entities, -1), features, exemplars, prior
