@@ -9,10 +9,10 @@ import srsly
 from pydantic import Field, StrictBool, StrictInt, StrictStr, TypeAdapter
 from typing_extensions import TypeAliasType, TypedDict
 
-from ..base.arrays import check_vectors, int_array
+from ..base.arrays import int_array
 from ..base.errors import Errors
-from ..encoders.inputs import SpanInputs, check_inputs
-from ..mentions.record import MentionRecord, are_texts, check_records
+from ..encoders.inputs import SpanInputs
+from ..mentions.record import MentionRecord, are_texts, check_encoded
 from ..storage.files import pack_arrays, unpack_arrays
 from .decision_log import DecisionLog, Entry, clusters_of
 from .entities import NearestEntity
@@ -109,19 +109,14 @@ def unpack(data: bytes) -> tuple[Unlinked, Clusters, dict[str, Any]]:
 
 def check_mentions(mentions: Unlinked) -> None:
     """Raise ValueError for records or arrays of mentions that do not fit together."""
-    check_records(mentions.records)
-    check_inputs(mentions.inputs)
+    check_encoded(mentions.records, mentions.inputs, mentions.vectors)
     count = len(mentions)
-    if count != len(mentions.inputs) or count != len(mentions.nearest):
+    if count != len(mentions.nearest):
         raise ValueError("rows of different lengths")
     documents = mentions.documents
     _check_numbers("documents", documents, count)
     if (documents < 0).any() or (documents[1:] < documents[:-1]).any():
         raise ValueError("the documents are not in order")
-    if mentions.vectors.dtype != np.float32:
-        raise ValueError("the vectors are not of type float32")
-    if count:
-        check_vectors(mentions.vectors, count)
 
 
 def check_clusters(clusters: Clusters, count: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from spacy.tokens import Span
 
-from ..base.arrays import TopK, int_array, minus_ones
+from ..base.arrays import TopK, int_array, minus_ones, take_rows
 from ..base.calibration import Calibration, log_odds, probability
 from ..base.errors import Errors
 from ..discovery.grouping import Discovery
@@ -93,7 +93,7 @@ class LinkingStages:
 
     def encode(self, batch: MentionBatch) -> MentionBatch:
         """The batch with its vectors."""
-        return batch.with_vectors(self.encode_inputs(batch.inputs))
+        return replace(batch, vectors=self.encode_inputs(batch.inputs))
 
     def encode_inputs(self, inputs: SpanInputs) -> np.ndarray:
         """Spans of mentions -> (n, width) float32, prepared for comparing."""
@@ -205,7 +205,7 @@ class LinkingStages:
         documents = batch.documents[rows]
         if self.discovery is not None and len(np.unique(documents)) < len(rows):
             settings = self.datastore.settings
-            records = [batch.records[row] for row in rows.tolist()]
+            records = take_rows(batch.records, rows)
             groups[rows] = self.discovery.group(
                 batch.encoded[rows],
                 settings.similarity,
@@ -265,15 +265,7 @@ class LinkingStages:
         threshold: The probability that a link must have.
         allowed: As in ``retrieve``.
         """
-        return self.link_encoded(self.encode(self.read(spans)), threshold, allowed)
-
-    def link_encoded(
-        self,
-        batch: MentionBatch,
-        threshold: float,
-        allowed: AllowedEntities | None = None,
-    ) -> LinkedMentions:
-        """Link encoded mentions; see ``link``."""
+        batch = self.encode(self.read(spans))
         with self.datastore.reading():
             ranked = self.rank_encoded(batch, allowed=allowed)
             candidates = ranked.ranking.candidates

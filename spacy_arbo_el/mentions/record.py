@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from spacy.tokens import Doc, Span
 
-from ..base.arrays import Rows, has_vector, int_array, offsets_of
-from ..encoders.inputs import SpanInputs
+from ..base.arrays import Rows, check_vectors, has_vector, int_array, offsets_of
+from ..base.errors import Errors
+from ..encoders.inputs import SpanInputs, check_inputs
 from ..kb.entity import NIL
 from .getters import offsets_of_span
 from .sentences import WeightedSentences, contexts_around
@@ -153,10 +154,6 @@ class MentionBatch(Rows):
         ]
         return replace(super().concat(numbered), n_documents=int(starts[-1]))
 
-    def with_vectors(self, vectors: np.ndarray) -> "MentionBatch":
-        """The batch with its vectors, (m, width) float32, prepared."""
-        return replace(self, vectors=vectors)
-
 
 def gold_ids(span: Span) -> tuple[str, ...]:
     """The gold ids of an annotated span: several for a composite ("D1|D2"), none for NIL."""
@@ -210,14 +207,23 @@ def records_of(
         )
 
 
-def check_records(records: Sequence[MentionRecord]) -> None:
-    """ValueError where a field has another type than it should."""
+def check_encoded(
+    records: Sequence[MentionRecord], inputs: SpanInputs, vectors: np.ndarray
+) -> None:
+    """ValueError where mentions, their inputs and their vectors are damaged, or do not fit."""
+    if not len(records) == len(inputs) == len(vectors):
+        raise Errors.E302(records=len(records), inputs=len(inputs))
     for record in records:
         check_key(record.key)
         if not are_texts([*record.kb_ids, *record.values[2:]]):
             raise ValueError(
                 f"a mention has something else than texts: {record!r:.80}"
             )
+    check_inputs(inputs)
+    if vectors.dtype != np.float32:
+        raise ValueError("the vectors are not of type float32")
+    if len(records):
+        check_vectors(vectors, len(records))
 
 
 def check_key(key: Any) -> None:

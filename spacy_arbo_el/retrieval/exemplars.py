@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import srsly
 
-from ..base.arrays import AppendOnly, check_vectors, has_vector, int_array
+from ..base.arrays import AppendOnly, check_vectors, has_vector, int_array, take_rows
 from ..base.errors import Errors
-from ..encoders.inputs import SpanInputs, check_inputs
+from ..encoders.inputs import SpanInputs
 from ..kb.knowledge_base import ArboKB
-from ..mentions.record import MentionKey, MentionRecord, check_records
+from ..mentions.record import MentionKey, MentionRecord, check_encoded
 from ..storage.files import pack_arrays, unpack_arrays
 
 
@@ -113,7 +113,7 @@ class ExemplarStore:
         if len(self.vectors):
             self._set_vectors(self.vectors[remaining[remaining < len(self.vectors)]])
         self.inputs = self.inputs.take(remaining)
-        self._set_records([self.records[row] for row in remaining.tolist()])
+        self._set_records(take_rows(self.records, remaining))
 
     def _set_record(self, row: int, record: MentionRecord) -> None:
         self.records[row] = record
@@ -190,16 +190,9 @@ class ExemplarStore:
         self.inputs = SpanInputs.from_dict(arrays)
         self._set_vectors(arrays["vectors"])
         self.fingerprint = msg["fingerprint"]
-        if not len(self) == len(self.inputs) == len(self.vectors):
-            raise Errors.E302(records=len(self), inputs=len(self.inputs))
-        check_records(self.records)
+        check_encoded(self.records, self.inputs, self.vectors)
         if len({record.key for record in self.records}) < len(self):
             raise ValueError("a mention is stored twice")
-        check_inputs(self.inputs)
         if not isinstance(self.fingerprint, str):
             raise ValueError("the fingerprint of the encoder is no text")
-        if self.vectors.dtype != np.float32:
-            raise ValueError("the vectors are not of type float32")
-        if len(self):
-            check_vectors(self.vectors, len(self))
         return self

@@ -1,5 +1,7 @@
 """Mentions as they are read: batches, gold ids of merged entities, exact names."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import spacy
@@ -55,7 +57,7 @@ def test_concat_gives_what_reading_all_documents_gives(groups):
 @given(st.data())
 def test_take_keeps_rows_in_the_order_given(data):
     batch = read(range(len(DOCS)))
-    batch = batch.with_vectors(np.arange(len(batch), dtype=np.float32)[:, None])
+    batch = replace(batch, vectors=np.arange(len(batch), dtype=np.float32)[:, None])
     rows = data.draw(st.lists(st.integers(0, len(batch) - 1), unique=True))
     taken = batch.take(np.array(rows, dtype=np.int64))
     assert taken.keys == [batch.records[row].key for row in rows]
