@@ -48,6 +48,7 @@ from spacy_arbo_el.ranking.feature_ranker import (
     PRETRAINED,
     PretrainedWeights,
     pretrained_weights,
+    vectors_of_probes,
 )
 from spacy_arbo_el.ranking.features import CandidateFeatures
 from spacy_arbo_el.ranking.ranker_weights import SIGNS, Assessment, RankerWeights
@@ -423,7 +424,7 @@ def fit_all(folder: Path, *, write: bool) -> None:
         linker.refresh()
         write_file(
             PRETRAINED,
-            PretrainedWeights.for_encoder(weights, linker.encoder).to_bytes(),
+            PretrainedWeights(weights, vectors_of_probes(linker.encoder)).to_bytes(),
         )
 
 

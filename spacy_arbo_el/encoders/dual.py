@@ -207,12 +207,9 @@ class DualEncoder:
         tower: "mention" for contexts, "entity" for descriptions.
         size: The most word pieces of a text that are read, special tokens included.
         """
-        return self._predict(tower, self.read_passages(tower, texts, size))
-
-    def read_passages(self, tower: str, texts: Sequence[str], size: int) -> SpanInputs:
-        """Whole texts, ready to be encoded: one span each. As in ``encode_passages``."""
         reader: Any = self._reader(tower)
-        return reader.read_passages(self.model.get_ref(tower), texts, size)
+        inputs = reader.read_passages(self.model.get_ref(tower), texts, size)
+        return self._predict(tower, inputs)
 
     def _reader(self, tower: str) -> TowerReader:
         return self.model.get_ref(tower).attrs["reader"]

@@ -72,7 +72,9 @@ class ComponentFolder:
                 refusal = Errors.E018(where=target / KB)
                 stack.enter_context(locked_folder(target / KB, refusal))
             folder = stack.enter_context(replacing_folder(self.path, SAVED))
-            before = self._manifest_or_none()
+            before = None
+            with contextlib.suppress(ValueError, OSError):
+                before = self._read_manifest()
             files = (
                 {k: v for k, v in before.files.items() if k in PARTS} if before else {}
             )
@@ -121,12 +123,6 @@ class ComponentFolder:
                 if manifest == before or not tries_left:
                     raise
         raise AssertionError
-
-    def _manifest_or_none(self) -> Manifest | None:
-        try:
-            return self._read_manifest()
-        except (ValueError, OSError):
-            return None
 
     def _read_manifest(self) -> Manifest:
         restore(self.path)

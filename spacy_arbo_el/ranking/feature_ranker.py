@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from spacy.util import registry
 
-from ..base.arrays import int_array, take_or, unit
+from ..base.arrays import int_array, take_or, take_rows, unit
 from ..base.calibration import log_odds
 from ..base.errors import Errors
 from ..base.log import log
@@ -56,17 +56,10 @@ class PretrainedWeights:
     # Whether they suit an encoder, by its fingerprint.
     _suits: dict[str, bool] = field(default_factory=dict, repr=False)
 
-    @classmethod
-    def for_encoder(
-        cls, weights: RankerWeights, encoder: DualEncoder
-    ) -> "PretrainedWeights":
-        """Weights for the encoder as it is now."""
-        return cls(weights, _vectors_of_probes(encoder))
-
     def suit(self, encoder: DualEncoder) -> bool:
         """Return whether the encoder is theirs and untrained since."""
         if encoder.fingerprint not in self._suits:
-            vectors = _vectors_of_probes(encoder)
+            vectors = vectors_of_probes(encoder)
             same = vectors.shape == self.vectors.shape
             same = same and float((vectors * self.vectors).sum(axis=1).mean()) >= SAME
             self._suits[encoder.fingerprint] = same
@@ -105,7 +98,7 @@ def pretrained_weights() -> PretrainedWeights:
         raise Errors.E505(path=PRETRAINED, problem=error) from error
 
 
-def _vectors_of_probes(encoder: DualEncoder) -> np.ndarray:
+def vectors_of_probes(encoder: DualEncoder) -> np.ndarray:
     texts: list[str] = list(PROBES)
     ends = int_array([len(text) for text in texts])
     offsets = np.stack([np.zeros_like(ends), ends], axis=1)
@@ -145,7 +138,7 @@ class Comparison:
     """
 
     contributions: dict[str, float]
-    features: tuple[dict[str, float], dict[str, float]]
+    features: list[dict[str, float]]
     fits: dict[int, float]
 
 
@@ -211,7 +204,7 @@ class FeatureRanker:
         open_mentions = np.flatnonzero(_is_open(candidates, by_name))
         if not len(open_mentions):
             return candidates, by_name
-        open_records = [records[row] for row in open_mentions.tolist()]
+        open_records = take_rows(records, open_mentions)
         open_candidates = candidates.take(open_mentions)
         read = open_candidates.with_contexts(
             fits_of(open_records, open_candidates, context.datastore, context.cache)
@@ -282,24 +275,19 @@ class FeatureRanker:
             return None
         candidates, _ = self._in_context(batch.records, candidates, weights, context)
         candidates = candidates.take(np.array([mention]))
-        columns = [
-            np.flatnonzero(candidates.entities[0] == entity)
-            for entity in (first, second)
-        ]
-        if not all(len(places) for places in columns):
+        entities = candidates.entities[0].tolist()
+        if first not in entities or second not in entities:
             return None
-        pair = int(columns[0][0]), int(columns[1][0])
+        pair = [entities.index(first), entities.index(second)]
         contributions = dict(
             zip(FEATURES, weights.contributions(candidates, *pair).tolist())
         )
         contributions["frequency"] = float(
-            np.subtract(*candidates.frequency_prior()[0, list(pair)])
+            np.subtract(*candidates.frequency_prior()[0, pair])
         )
-        first_features, second_features = candidates.features[0, list(pair)].tolist()
-        features = (
-            dict(zip(FEATURES, first_features)),
-            dict(zip(FEATURES, second_features)),
-        )
+        features = [
+            dict(zip(FEATURES, row)) for row in candidates.features[0, pair].tolist()
+        ]
         described = namesakes(candidates)[0] & (candidates.column("described")[0] > 0)
         fits = candidates.column("fit")[0][described].tolist()
         return Comparison(
@@ -391,7 +379,7 @@ class FeatureRanker:
             shares = np.concatenate([np.full(len(batch), 1 - WITHHELD), by_entity])
         if self.context and context.datastore.encoder.reads_passages:
             # Half of the weight of a mention is on its names alone: most are ranked by these.
-            records = [batch.records[row] for row in rows.tolist()]
+            records = take_rows(batch.records, rows)
             fits = fits_of(records, candidates, context.datastore, context.cache)
             read = candidates.with_contexts(fits)
             described = np.flatnonzero(read.column("described").any(axis=1))

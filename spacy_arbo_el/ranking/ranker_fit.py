@@ -109,23 +109,16 @@ class CrossValidatedNetworks(NamedTuple):
     scores: np.ndarray
     absent: np.ndarray
 
-    def take(self, rows: np.ndarray) -> "CrossValidatedNetworks":
-        return self._replace(scores=self.scores[rows], absent=self.absent[rows])
-
 
 def fit_weights(
-    candidates: CandidateFeatures,
-    correct: np.ndarray,
-    groups: np.ndarray,
-    shares: np.ndarray | None = None,
+    candidates: CandidateFeatures, correct: np.ndarray, groups: np.ndarray
 ) -> RankerWeights | None:
     """Train a ranker on candidates with labels.
 
     groups: (m,) int64, such as documents: mentions of one group are held out at once.
     RETURNS: None where there is too little to learn from.
     """
-    shares = np.ones(len(groups)) if shares is None else shares
-    labelled = Labelled(candidates, correct, shares)
+    labelled = Labelled(candidates, correct, np.ones(len(groups)))
     fitted = cross_fit(labelled, folds_of(groups), FOLDS)
     return None if fitted is None else fitted[0]
 
@@ -169,7 +162,8 @@ def cross_fit(
     without = []
     for fold, network in enumerate(way.networks):
         seen = np.flatnonzero(fold_of != fold)
-        curved = _with_curve(network, way.take(seen), labelled.take(seen), start)
+        seen_way = way._replace(scores=way.scores[seen], absent=way.absent[seen])
+        curved = _with_curve(network, seen_way, labelled.take(seen), start)
         without.append(
             curved or replace(network, curve=overall.curve, trees=overall.trees)
         )
@@ -286,10 +280,6 @@ def presence_data(
 def standards_of(candidates: CandidateFeatures) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation of a network's inputs: (2 f,) float32 each."""
     x = inputs_of(candidates)[candidates.valid]
-    if not len(x):
-        return np.zeros(x.shape[1], dtype=np.float32), np.ones(
-            x.shape[1], dtype=np.float32
-        )
     spread = x.std(axis=0)
     return x.mean(axis=0), np.where(spread > 1e-6, spread, np.float32(1))
 
