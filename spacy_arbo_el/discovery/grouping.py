@@ -8,7 +8,7 @@ import numpy as np
 from spacy.util import registry
 
 from .. import graph
-from ..base.arrays import int_array, minus_ones
+from ..base.arrays import int_array, minus_ones, take_rows
 from ..base.calibration import Calibration, similarity_at
 from ..base.settings import check_choice, check_count, check_share
 from ..graph.clusters import METHODS, number_clusters
@@ -214,23 +214,20 @@ def group_mentions(
     RETURNS: The group of each mention, (m,) int64, -1 for those that were accepted; and which
         groups are clusters already, by their numbers.
     """
-    place = {record.key: i for i, record in enumerate(records)}
-    ordered_rows = [
-        (record, i)
-        for i, record in enumerate(records)
-        if record.key not in decided.accepted
-    ]
-    ordered_rows += [
-        (record, len(records) + i)
-        for i, record in enumerate(decided.records)
-        if record.key not in place
-    ]
-    ordered_rows.sort(key=lambda pair: pair[0].key)
-    groups = minus_ones(len(records))
-    if not ordered_rows:
+    count = len(records)
+    # Accepted ones, and decided ones that are among the mentions.
+    left_out = decided.accepted, {record.key for record in records}
+    stacked_records = [*records, *decided.records]
+    rows_by_key = sorted(
+        (record.key, row)
+        for row, record in enumerate(stacked_records)
+        if record.key not in left_out[row >= count]
+    )
+    groups = minus_ones(count)
+    if not rows_by_key:
         return groups, {}
-    ordered = [record for record, _ in ordered_rows]
-    rows = np.array([row for _, row in ordered_rows])
+    rows = int_array([row for _, row in rows_by_key])
+    ordered = take_rows(stacked_records, rows)
     stacked = _stacked(vectors, decided.vectors, rows)
     number_of = dict(
         zip([record.key for record in decided.records], decided.numbers.tolist())
@@ -244,7 +241,7 @@ def group_mentions(
         labels=np.array([record.label for record in ordered]) if match_types else None,
         decided=numbers,
     )
-    present = rows < len(records)
+    present = rows < count
     groups[rows[present]] = group_of[present]
     continued = dict(
         zip(group_of[numbers >= 0].tolist(), numbers[numbers >= 0].tolist())

@@ -121,7 +121,7 @@ class Ranking(Rows):
         return two.valid.all(axis=1) & (lead < LEAST_LEAD) & shares
 
     def where(self, keep: np.ndarray) -> "Ranking":
-        """Drop candidates at which ``keep`` (m, c) is False."""
+        """Drop candidates at which ``keep``, broadcast to (m, c) bool, is False."""
         return Ranking.from_scored(
             np.where(keep, self.candidates.ids, -1),
             self.candidates.scores,
@@ -148,8 +148,7 @@ class RankedMentions(Rows):
         ties = self.ranking.is_tie & ~self.corrected
         if not ties.any():
             return self
-        keep = np.broadcast_to(~ties[:, None], self.ranking.candidates.ids.shape)
-        return replace(self, ranking=self.ranking.where(keep))
+        return replace(self, ranking=self.ranking.where(~ties[:, None]))
 
     def with_mentions(self, mentions: TopK) -> "RankedMentions":
         """The same with other neighbours among the mentions."""
