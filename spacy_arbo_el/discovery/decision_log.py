@@ -59,12 +59,12 @@ class DecisionLog:
                 names = ", ".join(
                     f"“{entity_name}”" for entity_name in ids or clusters_of(later)
                 )
-                details = {
-                    "action": later["action"],
-                    "later": later["n"],
-                    "names": names,
-                }
-                raise Errors.E714(number=number, **details)
+                raise Errors.E714(
+                    number=number,
+                    action=later["action"],
+                    later=later["n"],
+                    names=names,
+                )
         return entry
 
     def free(self) -> set[int]:

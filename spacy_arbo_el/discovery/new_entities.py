@@ -277,8 +277,7 @@ class NewEntities:
         with self._changing() as verdicts:
             entry = self.history.decision(number)
             if "kb_id" in entry and not acceptances:
-                details = {"id": clusters_of(entry)[0], "kb_id": entry["kb_id"]}
-                raise Errors.E717(**details)
+                raise Errors.E717(id=clusters_of(entry)[0], kb_id=entry["kb_id"])
             verdicts.undo(entry)
             return entry
 
@@ -357,13 +356,12 @@ class NewEntities:
         now = self.clusters.ids[number]
         if now != entity_id:
             new_entity = self._describe(number)
-            settings = {
-                "id": entity_id,
-                "now": now,
-                "name": new_entity.name,
-                "count": len(new_entity.members),
-            }
-            raise Errors.E715(**settings)
+            raise Errors.E715(
+                id=entity_id,
+                now=now,
+                name=new_entity.name,
+                count=len(new_entity.members),
+            )
         return number
 
     def _describe(self, number: int) -> NewEntity:

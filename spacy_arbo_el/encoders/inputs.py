@@ -204,8 +204,12 @@ def check_offsets(
     wrong = np.flatnonzero((start < 0) | (start > end) | (end > lengths))
     if len(wrong):
         at = wrong[0]
-        values = {"start": start[at], "end": end[at], "length": lengths[at]}
-        raise Errors.E208(text=texts[text_of[at]][:SHOWN], **values)
+        raise Errors.E208(
+            text=texts[text_of[at]][:SHOWN],
+            start=start[at],
+            end=end[at],
+            length=lengths[at],
+        )
 
 
 def check_inputs(inputs: SpanInputs) -> SpanInputs:

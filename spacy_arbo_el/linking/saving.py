@@ -177,12 +177,9 @@ class Serializer:
         learned = saved["data"]
         kind = saved["kind"]
         if kind != present_kind:
-            details = {
-                "name": self.linker.name,
-                "saved": f"{kind:.80}",
-                "present": present_kind,
-            }
-            Warnings.W503.warn(**details)
+            Warnings.W503.warn(
+                name=self.linker.name, saved=f"{kind:.80}", present=present_kind
+            )
             learned = b""
         reranker = present.from_bytes(learned)
         self.linker.stages = replace(self.linker.stages, reranker=reranker)

@@ -170,8 +170,9 @@ def restricted(index: Any, selector: Any) -> Any:
         inner = restricted(index.index, selector)
         return faiss.SearchParametersPreTransform(index_params=inner)
     if isinstance(index, faiss.IndexIVF):
-        settings = {"nprobe": index.nprobe, "max_codes": index.max_codes}
-        return faiss.SearchParametersIVF(**settings, sel=selector)
+        return faiss.SearchParametersIVF(
+            nprobe=index.nprobe, max_codes=index.max_codes, sel=selector
+        )
     if isinstance(index, faiss.IndexHNSW):
         return faiss.SearchParametersHNSW(efSearch=index.hnsw.efSearch, sel=selector)
     if isinstance(index, (faiss.IndexFlat, faiss.IndexScalarQuantizer)):
