@@ -23,17 +23,21 @@ from .strategies import (
 methods = pytest.mark.parametrize("method", METHODS)
 
 
+def linked(drawn, method):
+    return graph.link(*drawn[:5], threshold=drawn[5], method=method)
+
+
 @methods
 @given(graphs())
 def test_the_interpreter_gives_what_the_compiled_code_gives(method, drawn):
-    assert_interpreted_alike(lambda: graph.link(*drawn[:5], threshold=drawn[5], method=method))
+    assert_interpreted_alike(lambda: linked(drawn, method))
 
 
 @methods
 @given(graphs())
 def test_link_gives_consistent_paths_and_scores(method, drawn):
     entities, mentions, *_, threshold = drawn
-    links = graph.link(*drawn[:5], threshold=threshold, method=method)
+    links = linked(drawn, method)
     for mention in range(mentions):
         if links.entity[mention] < 0:
             assert links.score[mention] == np.inf
@@ -55,7 +59,7 @@ def test_links_do_not_depend_on_the_order_of_nodes(method, drawn, random):
     random.shuffle(new_entity)
     number = np.array(new_entity + [entities + m for m in new_mention])
     renumbered = (entities, mentions, number[source], number[target], weight)
-    before = graph.link(*drawn[:5], threshold=threshold, method=method)
+    before = linked(drawn, method)
     after = graph.link(*renumbered, threshold=threshold, method=method)
     expected = [new_entity[e] if e >= 0 else -1 for e in before.entity]
     assert after.entity[new_mention].tolist() == expected
@@ -100,9 +104,9 @@ def test_arborescence_of_long_chains_and_cycles_does_not_recurse():
 
 @given(graphs(most_mentions=5, most_edges=16))
 def test_minimax_links_each_mention_to_an_entity_with_the_smallest_bottleneck(drawn):
-    entities, mentions, *_, threshold = drawn
+    entities, mentions = drawn[:2]
     best = smallest_bottlenecks(*drawn)
-    links = graph.link(*drawn[:5], threshold=threshold, method="minimax")
+    links = linked(drawn, "minimax")
     for mention in range(mentions):
         smallest = min((best.get((e, mention), np.inf) for e in range(entities)), default=np.inf)
         assert links.score[mention] == smallest
@@ -116,7 +120,7 @@ def test_minimax_links_each_mention_to_an_entity_with_the_smallest_bottleneck(dr
 @given(graphs())
 def test_undirected_clusters_equal_naive_single_linkage(drawn):
     entities, mentions = drawn[:2]
-    links = graph.link(*drawn[:5], threshold=drawn[5], method="undirected")
+    links = linked(drawn, "undirected")
     clusters = naive_single_linkage(*drawn)
     of = {node: number for number, cluster in enumerate(clusters) for node in cluster}
     expected = [of[entities + m] for m in range(mentions)]

@@ -187,9 +187,14 @@ def test_fitting_finds_what_no_weighted_sum_of_features_can_express(rng):
     correct = np.zeros_like(both)
     correct[np.arange(900), np.where(both, rng.random(both.shape), -1).argmax(axis=1)] = True
     correct &= both
-    fitted = fit_weights(candidates, correct, np.arange(900))
+    fitted = fitted_on(candidates, correct)
     picked = fitted.logits(candidates).argmax(axis=1)
     assert both[np.arange(900), picked].mean() > 0.9
+
+
+def fitted_on(candidates, correct):
+    """Weights by mentions each of a document of its own."""
+    return fit_weights(candidates, correct, np.arange(len(correct)))
 
 
 def feature_decides(candidates, column=0):
@@ -200,17 +205,17 @@ def test_fitting_leaves_random_states_unchanged(rng):
     candidates = random_candidates(rng)
     correct = feature_decides(candidates)
     before = torch.get_rng_state(), np.random.get_state()[1].copy()
-    first = fit_weights(candidates, correct, np.arange(200))
+    first = fitted_on(candidates, correct)
     assert (torch.get_rng_state() == before[0]).all()
     assert (np.random.get_state()[1] == before[1]).all()
     torch.manual_seed(5)
-    second = fit_weights(candidates, correct, np.arange(200))
+    second = fitted_on(candidates, correct)
     assert first.to_bytes() == second.to_bytes()
 
 
 def test_contributions_of_features_sum_to_the_difference_between_candidates(rng):
     candidates = random_candidates(rng)
-    weights = fit_weights(candidates, feature_decides(candidates), np.arange(200))
+    weights = fitted_on(candidates, feature_decides(candidates))
     one = candidates.take(np.array([7]))
     parts = weights.contributions(one, 2, 4)
     scores = weights.scores(one)[0] * weights.curve[0]
@@ -228,7 +233,7 @@ def test_the_best_of_bad_candidates_is_unlikely():
     features[:, :, 2] = rng.random((400, 1))  # the similarity of the nearest, equal for all
     correct = np.eye(6, dtype=bool)[(4 * features[..., 0]).argmax(axis=1)]
     correct[features[:, 0, 2] < 0.5] = False  # without a similar candidate, none is correct
-    weights = fit_weights(candidates, correct, np.arange(400))
+    weights = fitted_on(candidates, correct)
     probabilities = probability(weights.logits(candidates).max(axis=1))
     near, far = features[:, 0, 2] > 0.7, features[:, 0, 2] < 0.3
     assert probabilities[near].mean() > 0.75
@@ -325,7 +330,7 @@ def test_weights_fitted_from_others_are_the_mean_of_both():
     """Each at its temperature, so that the surer one does not outvote the other."""
     rng = np.random.default_rng(3)
     candidates, some = random_candidates(rng, 300), random_candidates(rng, 120)
-    start = fit_weights(candidates, feature_decides(candidates), np.arange(300))
+    start = fitted_on(candidates, feature_decides(candidates))
     labelled = Labelled(some, feature_decides(some, 1), np.ones(120))
     moved = train_network(labelled, (start.mean, start.spread), start)
     both = sum_of_networks([start, moved], [0.25, 0.5])
@@ -389,8 +394,8 @@ def test_few_mentions_change_little_what_fitting_starts_from():
         drawn(rng, 2 * each.features[..., 0] + 2 * each.features[..., 3])
         for each in (many, few, unseen)
     )
-    start = fit_weights(many, labels, np.arange(800))
-    alone = fit_weights(few, correct, np.arange(24))
+    start = fitted_on(many, labels)
+    alone = fitted_on(few, correct)
     started = fit_from(start, few, correct)
     whole, reached = accuracy_of(start, unseen, later), accuracy_of(started, unseen, later)
     assert reached > accuracy_of(alone, unseen, later)
