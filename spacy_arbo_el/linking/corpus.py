@@ -354,7 +354,12 @@ class CorpusLinker:
 
     def write(self, doc: Doc, links: Sequence[Link]) -> None:
         """Write links onto a document. links: Those of its mentions that are to be linked."""
-        spans = self.stages.reader.mentions_to_link(doc)
-        (of_doc,) = self.documents.by_doc([doc], [spans], links)
+        spans = [self.stages.reader.mentions_to_link(doc)]
+        coordinations = self.documents.coordinations(spans)
+        groups = [parts for *_, parts in coordinations]
+        threshold = self.documents.threshold
+        links_of_parts = self.stages.link(groups, threshold).links if groups else []
+        links = [*links, *links_of_parts]
+        (of_doc,) = self.documents.by_doc([doc], spans, coordinations, links)
         self.documents.annotate(doc, of_doc)
         self.documents.annotate_new_entities(doc, of_doc)

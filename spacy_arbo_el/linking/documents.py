@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import NamedTuple
 
 from spacy.tokens import Doc, Span
 
@@ -24,6 +25,19 @@ from .stages import LinkingStages
 MANY = 500
 
 
+class Coordination(NamedTuple):
+    """A way to read a mention as a coordination.
+
+    document: The number of its document.
+    start_char: Where it begins.
+    parts: Spans of a new Doc, the first at the beginning of the mention.
+    """
+
+    document: int
+    start_char: int
+    parts: list[Span]
+
+
 @dataclass(frozen=True)
 class DocumentLinker:
     """Links documents, each for itself, and writes links onto Docs.
@@ -42,64 +56,64 @@ class DocumentLinker:
         one_thread_after_fork()
         spans = [self.stages.reader.mentions_to_link(doc) for doc in docs]
         if not any(spans):
-            return self.by_doc(docs, spans, [])
+            return self.by_doc(docs, spans, [], [])
         with self.stages.datastore.reading():
-            links = self.stages.link(spans, self.threshold).links
-            links_of_docs = self.by_doc(docs, spans, links)
+            coordinations = self.coordinations(spans)
+            # By themselves: what else the document speaks of has no part in them.
+            groups = [*spans, *(parts for *_, parts in coordinations)]
+            links = self.stages.link(groups, self.threshold).links
+            links_of_docs = self.by_doc(docs, spans, coordinations, links)
         if sum(map(len, spans)) >= MANY:
             release_memory()
         return links_of_docs
+
+    def coordinations(self, spans: Sequence[Sequence[Span]]) -> list[Coordination]:
+        """The ways to read the mentions of documents as coordinations."""
+        return [
+            Coordination(number, span.start_char, parts)
+            for number, group in enumerate(spans)
+            for span in group
+            for parts in self.stages.reader.coordinations(span)
+        ]
 
     def by_doc(
         self,
         docs: Sequence[Doc],
         spans: Sequence[Sequence[Span]],
+        coordinations: Sequence[Coordination],
         links: Iterable[Link],
     ) -> list[DocLinks]:
         """Links by the places of their mentions. NIL for discarded ones.
 
-        Parts of coordinations have places too.
+        Parts of coordinations whose parts are all linked have places too.
 
         spans: For each document the mentions that were linked.
-        links: One link for each of them.
+        links: One link for each of them, then one for each part.
         """
         rest = iter(links)
         reader = self.stages.reader
         labels = reader.settings.labels
-        all_links: list[DocLinks] = []
-        for doc, group, of_parts in zip(docs, spans, self._parts(spans)):
+        links_of_docs: list[DocLinks] = []
+        for doc, group in zip(docs, spans):
             of_doc = {
                 place_of(span): Link(NIL, 0.0)
                 for span in reader.all_mentions(doc)
                 if labels is None or span.label_ in labels
             }
             of_doc.update(zip(map(place_of, group), rest))
-            all_links.append(of_parts | of_doc)
-        return all_links
-
-    def _parts(self, spans: Sequence[Sequence[Span]]) -> list[DocLinks]:
-        """By document, the links of the parts of coordinations whose parts are all linked."""
-        links_of_docs: list[DocLinks] = [{} for _ in spans]
-        readings = [
-            (links, span.start_char, parts)
-            for links, group in zip(links_of_docs, spans)
-            for span in group
-            for parts in self.stages.reader.coordinations(span)
-        ]
-        if not readings:
-            return links_of_docs
-        # By themselves: what else the document speaks of has no part in it.
-        groups = [parts for _, _, parts in readings]
-        linked = iter(self.stages.link(groups, self.threshold).links)
-        for links, start_char, parts in readings:
-            of_parts = list(islice(linked, len(parts)))
+            links_of_docs.append(of_doc)
+        for document, start_char, parts in coordinations:
+            of_parts = list(islice(rest, len(parts)))
             if len({link.kb_id for link in of_parts} - {NIL}) < len(parts):
                 continue
             shift = start_char - parts[0].start_char
             for part, link in zip(parts, of_parts):
                 start, end, label = place_of(part)
                 place = start + shift, end + shift, label
-                links.setdefault(place, replace(link, read_as=part._.get(FOUND_AS)))
+                read_as = part._.get(FOUND_AS)
+                links_of_docs[document].setdefault(
+                    place, replace(link, read_as=read_as)
+                )
         return links_of_docs
 
     def annotate(self, doc: Doc, links: DocLinks) -> None:
