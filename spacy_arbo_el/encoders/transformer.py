@@ -13,6 +13,7 @@ from thinc.types import ArgsKwargs, Floats2d
 
 from ..base.bundled import BUNDLED
 from ..base.settings import check_count
+from ..base.threads import map_in_threads
 from .inputs import SpanInputs, length_batches
 from .loading import load_pretrained
 from .pooling import Pooling, SpanStates, pooled_width
@@ -188,9 +189,16 @@ def _span_batches(
 
 def _predict(model: Model, X: SpanInputs, batches: Sequence[np.ndarray]) -> Floats2d:
     shim = shim_of(model)
-    # One autocast for all batches: the weights are cast once.
-    with torch.no_grad(), shim.autocast():
-        outputs = [_pool(model, X.take(batch), shim.predict) for batch in batches]
+
+    def predict_batch(batch: np.ndarray) -> torch.Tensor:
+        return _pool(model, X.take(batch), shim.predict)
+
+    # Autocast would cast the weights anew in each thread.
+    if shim.allows_padding:
+        outputs = map_in_threads(predict_batch, batches)
+    else:
+        with torch.no_grad(), shim.autocast():
+            outputs = [predict_batch(batch) for batch in batches]
     return _gather(model, len(X), batches, outputs)
 
 

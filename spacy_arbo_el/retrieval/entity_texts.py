@@ -12,7 +12,7 @@ from ..encoders.protocol import Text
 MIN_LOGGED = 1000
 TITLE = "Encoding the knowledge base (once, where a folder keeps its vectors)"
 # Texts per step of the progress bar.
-TEXTS_PER_STEP = 512
+TEXTS_PER_STEP = 2048
 
 
 def encode_texts(encoder: DualEncoder, texts: Sequence[Text]) -> np.ndarray:

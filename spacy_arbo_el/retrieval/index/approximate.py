@@ -7,18 +7,17 @@ there are so many that they are added to it.
 """
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import faiss
 import numpy as np
-import torch
 
 from ...base.arrays import TopK
 from ...base.devices import on_gpu
 from ...base.errors import Errors, Warnings
+from ...base.threads import map_in_threads
 from ...kb.attached_index import AttachedIndex
 from ...kb.vectors import VectorRows
 from ..similarity import Similarity
@@ -266,12 +265,5 @@ def similarities(
         places = np.where(valid, np.cumsum(valid).reshape(valid.shape) - 1, -1)
         score_pairs(vectors, table, queries[block], places, kind, scores[block])
 
-    starts = range(0, len(queries), step)
-    threads = min(torch.get_num_threads(), len(starts))
-    if threads > 1:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(score, starts))
-    else:
-        for start in starts:
-            score(start)
+    map_in_threads(score, range(0, len(queries), step))
     return scores
