@@ -29,6 +29,9 @@ FEW_QUERIES = 7
 # Similarities computed at a time: 16 MB on a CPU, 1 GB on a GPU.
 BLOCK = {"cpu": 1 << 22, "cuda": 1 << 28}
 
+# Columns of a group, of which only the largest similarity is compared at first.
+GROUP = 32
+
 # Puts -inf in place of forbidden similarities: (similarities (b, n) of a block of queries, number
 # of the first of these queries).
 Forbid = Callable[[Any, int], None]
@@ -155,9 +158,9 @@ def nearest(
         similarities = _similarities(block.to(vectors.device), vectors, squares)
         if forbid is not None:
             forbid(similarities, start)
-        best = torch.topk(similarities, k, dim=1)
-        scores.append(best.values)
-        rows.append(best.indices)
+        block_scores, block_rows = largest(similarities, k)
+        scores.append(block_scores)
+        rows.append(block_rows)
     return best_rows(torch.cat(rows).cpu().numpy(), torch.cat(scores).cpu().numpy(), k)
 
 
@@ -167,6 +170,26 @@ def _similarities(queries: Any, vectors: Any, squares: Any | None) -> Any:
     if squares is None:
         return product
     return product.mul_(2).sub_(squares).sub_((queries * queries).sum(1)[:, None])
+
+
+def largest(similarities: Any, k: int) -> tuple[Any, Any]:
+    """The k largest of each row of a matrix, and their columns.
+
+    They are in the k groups of neighbouring columns with the largest maxima: sorting these took a
+    third of the time.
+    """
+    n_groups = similarities.shape[1] // GROUP
+    if n_groups <= k:
+        return torch.topk(similarities, k, dim=1)
+    bound = n_groups * GROUP
+    maxima = similarities[:, :bound].unflatten(1, (-1, GROUP)).amax(2)
+    groups = torch.topk(maxima, k, dim=1, sorted=False).indices
+    places = torch.arange(GROUP, device=groups.device)
+    columns = (groups[:, :, None] * GROUP + places).flatten(1)
+    remaining = torch.arange(bound, similarities.shape[1], device=groups.device)
+    columns = torch.cat([columns, remaining.expand(len(columns), -1)], 1)
+    best = torch.topk(similarities.gather(1, columns), k, dim=1)
+    return best.values, columns.gather(1, best.indices)
 
 
 def forbid_pairs(query: np.ndarray, row: np.ndarray) -> Forbid:
