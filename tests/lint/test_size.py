@@ -50,9 +50,9 @@ VAGUE = frozenset(
 )
 CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 CEILINGS = {
-    "tokens of the core": 228_560,
+    "tokens of the core": 228_910,
     "tokens of contrib/": 79_570,
-    "tokens of tests/": 248_060,
+    "tokens of tests/": 248_340,
     "tokens a line of code": 8.6,
     "percent of names that are vague": 0.6,
     "asserts that join several checks": 52,
