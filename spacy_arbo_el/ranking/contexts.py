@@ -23,9 +23,9 @@ from ..encoders.dual import DualEncoder
 from ..encoders.inputs import EncodingCache
 from ..kb.texts import keys_of
 from ..mentions.record import MentionRecord
-from ..retrieval.datastore import Datastore
 from ..storage.locks import ForkableLock
 from .features import CandidateFeatures, ContextFits
+from .sources import SearchedEntities
 
 # The most word pieces of a context and of a description, special tokens included.
 CONTEXT_PIECES = 96
@@ -45,7 +45,7 @@ class Descriptions:
     datastore: The datastore in its present state.
     """
 
-    def __init__(self, datastore: Datastore):
+    def __init__(self, datastore: SearchedEntities):
         self._entities = datastore.kb.entities
         self._datastore = datastore
         self._generation = self._entities.generation
@@ -56,7 +56,7 @@ class Descriptions:
         self._loading = ForkableLock()
 
     @classmethod
-    def of(cls, datastore: Datastore) -> "Descriptions":
+    def of(cls, datastore: SearchedEntities) -> "Descriptions":
         """The texts of a datastore's present state, cached there."""
         descriptions = datastore.derived(
             "descriptions",
@@ -68,7 +68,7 @@ class Descriptions:
             descriptions._forget()
         return descriptions
 
-    def _updated(self, datastore: Datastore) -> "Descriptions":
+    def _updated(self, datastore: SearchedEntities) -> "Descriptions":
         """The texts of a later state of the datastore."""
         entities = datastore.kb.entities
         if entities is not self._entities:
@@ -141,7 +141,7 @@ def joined(title: str, description: str) -> str:
 def fits_of(
     records: Sequence[MentionRecord],
     candidates: CandidateFeatures,
-    datastore: Datastore,
+    datastore: SearchedEntities,
     cache: EncodingCache | None = None,
 ) -> ContextFits:
     """Compare the texts of candidates with the contexts of mentions.

@@ -22,8 +22,8 @@ from ..names.formulas import atoms_of
 from ..names.spellings import compared_forms, compatible, folded
 from ..names.string_features import FeatureReader, InterchangedWords, StringTable
 from ..names.words import without_qualifier
-from ..retrieval.datastore import Datastore
 from ..storage.locks import ForkableLock
+from .sources import StringSource
 
 # (e,) int64 entities, each once -> the names of each; may be empty
 ReadNames = Callable[[np.ndarray], list[list[str]]]
@@ -229,7 +229,7 @@ class _Sources:
     owners: np.ndarray
 
     @classmethod
-    def of(cls, datastore: Datastore) -> "_Sources":
+    def of(cls, datastore: StringSource) -> "_Sources":
         entities = datastore.kb.entities
         exemplars = datastore.exemplars
         owners = exemplars.entities(datastore.kb)
@@ -274,7 +274,7 @@ class EntityStrings:
     datastore: The datastore in its present state.
     """
 
-    def __init__(self, datastore: Datastore):
+    def __init__(self, datastore: StringSource):
         self._sources = _Sources.of(datastore)
         self._normalizer = datastore.normalizer
         self._stride = _stride(self._sources.entities)
@@ -292,7 +292,7 @@ class EntityStrings:
         self._read(datastore.exemplars.records, everything)
 
     @classmethod
-    def of(cls, datastore: Datastore) -> "EntityStrings":
+    def of(cls, datastore: StringSource) -> "EntityStrings":
         """Strings of a datastore's present state, cached there."""
         return datastore.derived(
             "strings",
@@ -300,7 +300,7 @@ class EntityStrings:
             lambda strings: strings.updated(datastore),
         )
 
-    def updated(self, datastore: Datastore) -> Optional["EntityStrings"]:
+    def updated(self, datastore: StringSource) -> Optional["EntityStrings"]:
         """The strings of a later state of the datastore. These ones must not be used any more.
 
         None where they are better read anew.

@@ -21,8 +21,8 @@ from ..encoders.inputs import EncodingCache
 from ..mentions.annotations import LEAST_RATIO, MOST_OF_EQUALS
 from ..mentions.labels import Identity
 from ..mentions.record import MentionBatch
-from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours
+from .sources import SearchedEntities
 
 # The logarithm of how many times as probable as the second the first candidate must be.
 LEAST_LEAD = float(np.log(LEAST_RATIO))
@@ -166,7 +166,7 @@ class RankingContext:
     cache: Keeps vectors and scores that are needed again; None to keep none.
     """
 
-    datastore: Datastore
+    datastore: SearchedEntities
     calibration: Calibration
     n_candidates: int
     cache: EncodingCache | None = None
