@@ -16,6 +16,7 @@ from ..base.settings import check_count
 from ..encoders.dual import DualEncoder
 from ..mentions.labels import is_gold
 from ..mentions.record import MentionBatch, MentionRecord
+from ..names.string_features import SAME_STRING
 from ..retrieval.neighbours import AllowedEntities, Neighbours
 from ..retrieval.similarity import Cosine
 from ..storage.files import pack_arrays, unpack_arrays
@@ -414,10 +415,13 @@ class FeatureRanker:
 
 def _is_open(candidates: CandidateFeatures, by_name: Assessment) -> np.ndarray:
     """(m,) bool, the mentions whose context may decide on their entity."""
-    is_close = namesakes(candidates).sum(axis=1) > 1
-    if by_name.log_shares.shape[1] > 1:
-        second = np.partition(by_name.log_shares, -2, axis=1)[:, -2]
-        is_close |= second >= np.log(FAR)
+    shares = np.sort(by_name.log_shares, axis=1)
+    best = by_name.log_shares.argmax(axis=1)
+    exact = candidates.column("ngrams")[np.arange(len(best)), best] >= SAME_STRING
+    is_close = exact
+    if shares.shape[1] > 1:
+        is_close = is_close | (shares[:, -2] >= np.log(FAR))
+    is_close = is_close | (namesakes(candidates).sum(axis=1) > 1)
     return is_close & (by_name.presence >= log_odds(HOPELESS))
 
 
