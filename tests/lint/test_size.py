@@ -50,7 +50,7 @@ VAGUE = frozenset(
 )
 CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 CEILINGS = {
-    "tokens of the core": 229_100,
+    "tokens of the core": 229_140,
     "tokens of contrib/": 79_570,
     "tokens of tests/": 248_340,
     "tokens a line of code": 8.6,
