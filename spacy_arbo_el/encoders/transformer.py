@@ -194,7 +194,7 @@ def _predict(model: Model, X: SpanInputs, batches: Sequence[np.ndarray]) -> Floa
         return _pool(model, X.take(batch), shim.predict)
 
     # Autocast would cast the weights anew in each thread.
-    if shim.allows_padding:
+    if len(batches) > 1 and shim.allows_padding:
         outputs = map_in_threads(predict_batch, batches)
     else:
         with torch.no_grad(), shim.autocast():

@@ -357,9 +357,9 @@ class CorpusLinker:
         spans = [self.stages.reader.mentions_to_link(doc)]
         coordinations = self.documents.coordinations(spans)
         groups = [parts for *_, parts in coordinations]
-        threshold = self.documents.threshold
-        links_of_parts = self.stages.link(groups, threshold).links if groups else []
-        links = [*links, *links_of_parts]
+        if groups:
+            of_parts = self.stages.link(groups, self.documents.threshold).links
+            links = [*links, *of_parts]
         (of_doc,) = self.documents.by_doc([doc], spans, coordinations, links)
         self.documents.annotate(doc, of_doc)
         self.documents.annotate_new_entities(doc, of_doc)

@@ -110,10 +110,8 @@ class DocumentLinker:
             for part, link in zip(parts, of_parts):
                 start, end, label = place_of(part)
                 place = start + shift, end + shift, label
-                read_as = part._.get(FOUND_AS)
-                links_of_docs[document].setdefault(
-                    place, replace(link, read_as=read_as)
-                )
+                linked = replace(link, read_as=part._.get(FOUND_AS))
+                links_of_docs[document].setdefault(place, linked)
         return links_of_docs
 
     def annotate(self, doc: Doc, links: DocLinks) -> None:
