@@ -30,7 +30,7 @@ class Rows:
         return replace(self, **taken)  # type: ignore[type-var]
 
     def replaced(self, rows: np.ndarray, replacements: Self) -> Self:
-        """The same with others in the place of some rows of arrays, (n,) int64."""
+        """The same with replacements for some rows of arrays, (n,) int64."""
         columns = {name: column.copy() for name, column in columns_of(self).items()}
         for name, column in columns_of(replacements).items():
             columns[name][rows] = column

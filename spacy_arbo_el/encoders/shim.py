@@ -122,7 +122,7 @@ class EncoderShim(HFShim):
         )
 
     def predict(self, inputs: ArgsKwargs) -> Any:
-        self._set_training(False)
+        self.set_training(False)
         # Not inference_mode: autocast would cast the weights anew at each call.
         with torch.no_grad(), self.autocast():
             transformer = self._model
@@ -132,7 +132,7 @@ class EncoderShim(HFShim):
 
     def forward_in_training(self, inputs: ArgsKwargs, *, graph: bool) -> Any:
         """Run a training pass, with dropout. graph: Whether activations are kept for gradients."""
-        self._set_training(True)
+        self.set_training(True)
         self._is_trained |= graph
         with torch.set_grad_enabled(graph), self.autocast(training=True):
             return self._model(*inputs.args, **inputs.kwargs)
@@ -143,7 +143,7 @@ class EncoderShim(HFShim):
             self._is_trained = False
             self._quantized = self._quantized.after_training()
 
-    def _set_training(self, training: bool) -> None:
+    def set_training(self, training: bool) -> None:
         # Walking through all modules takes a millisecond: not for every batch.
         if self._model.training != training:
             self._model.train(training)

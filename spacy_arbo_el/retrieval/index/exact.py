@@ -184,10 +184,9 @@ def largest(similarities: Any, k: int) -> tuple[Any, Any]:
     bound = n_groups * GROUP
     maxima = similarities[:, :bound].unflatten(1, (-1, GROUP)).amax(2)
     groups = torch.topk(maxima, k, dim=1, sorted=False).indices
-    places = torch.arange(GROUP, device=groups.device)
-    columns = (groups[:, :, None] * GROUP + places).flatten(1)
-    remaining = torch.arange(bound, similarities.shape[1], device=groups.device)
-    columns = torch.cat([columns, remaining.expand(len(columns), -1)], 1)
+    every = torch.arange(similarities.shape[1], device=groups.device)
+    columns = (groups[:, :, None] * GROUP + every[:GROUP]).flatten(1)
+    columns = torch.cat([columns, every[bound:].expand(len(columns), -1)], 1)
     best = torch.topk(similarities.gather(1, columns), k, dim=1)
     return best.values, columns.gather(1, best.indices)
 
