@@ -9,6 +9,7 @@ builds it from a matrix of similarities, without a list of edges.
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -76,7 +77,7 @@ def gold_parents_1nn(
     """``gold_parents`` among entity, query and nearest gold mention (1-NN, §3.2)."""
     rows = _checked_rows(vectors, similarity, queries, metric)
     neighbour = np.full(len(rows), -1, np.int64)
-    nearest = np.full(len(rows), -np.inf, np.float32)
+    nearest = np.zeros(len(rows), np.float32)
     cluster_of = _cluster_of(rows, bounds)
     for cluster in np.unique(cluster_of):
         begin = bounds[cluster]
@@ -84,12 +85,12 @@ def gold_parents_1nn(
         if end - begin < 2:
             continue
         at = np.flatnonzero(cluster_of == cluster)
-        scores = pairwise_similarity(vectors[begin:end], metric)[rows[at] - begin]
+        queried = rows[at] - begin
+        scores = pairwise_similarity(vectors[begin:end], metric, queried)
         _check(scores.sum(axis=0), np.arange(begin, end))
-        scores[np.arange(len(at)), rows[at] - begin] = -np.inf
-        best = scores.argmax(axis=1)
-        neighbour[at] = begin + best
-        nearest[at] = scores[np.arange(len(at)), best]
+        scores[np.arange(len(at)), queried] = -np.inf
+        neighbour[at] = begin + scores.argmax(axis=1)
+        nearest[at] = scores.max(axis=1)
     return _parents_of_three(rows, neighbour, nearest, similarity)
 
 
@@ -117,7 +118,6 @@ def gold_parents_1rand(
     neighbour = np.where(size > 1, begin + others, -1)
     drawn = _paired(vectors[rows], vectors[neighbour], metric)
     _check(drawn, rows)
-    drawn = np.where(neighbour >= 0, drawn, np.float32(-np.inf))
     return _parents_of_three(rows, neighbour, drawn, similarity)
 
 
@@ -147,7 +147,7 @@ def _parents_of_three(
 
     rows: (q,) the queries.
     neighbour: (q,) the other mentions, -1 for none.
-    similarity: (q,) of these two.
+    similarity: (q,) of these two; anything where there is no other.
     entity_similarity: (n,) of all mentions.
     """
     own = entity_similarity[rows]
@@ -172,17 +172,24 @@ def _checked_rows(
     return every if queries is None else queries
 
 
-def pairwise_similarity(vectors: np.ndarray, metric: str) -> np.ndarray:
-    """Similarity of all pairs, exactly symmetric: (n, n) float32. Vectors are (n, d) float32."""
+def pairwise_similarity(
+    vectors: np.ndarray, metric: str, rows: Any = slice(None)
+) -> np.ndarray:
+    """Similarity of some rows, or of all, to all. That of all is exactly symmetric.
+
+    vectors: (n, d) float32.
+    RETURNS: (n, n) float32, or (r, n) for r rows.
+    """
     if metric == "ip":
-        return vectors @ vectors.T  # NumPy computes one triangle and mirrors it
+        # NumPy computes one triangle of all pairs and mirrors it.
+        return vectors[rows] @ vectors.T
     centred = vectors - vectors.mean(
         axis=0
     )  # small norms, so little is lost in the difference
-    similarity = centred @ centred.T
-    norms = np.diagonal(similarity).copy()
+    similarity = centred[rows] @ centred.T
+    norms = np.square(centred).sum(1)
     similarity *= 2
-    similarity -= norms[:, None] + norms[None, :]
+    similarity -= norms[rows, None] + norms
     return np.minimum(similarity, 0, out=similarity)
 
 
