@@ -6,13 +6,11 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# The folder of the tests' real corpora: make test DATA_DIR=...
-DATA_DIR ?=
 PYTEST_ARGS ?=
 # Test files that run at a time, each in one thread.
 JOBS ?= 2
 
-PYTEST := $(if $(DATA_DIR),ARBO_DATA_DIR=$(DATA_DIR)) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q
 
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false

@@ -3,7 +3,6 @@
 import os
 import shutil
 from functools import cache
-from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -14,6 +13,7 @@ import catalogue  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 import spacy  # noqa: E402
+import torch  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 from spacy_arbo_el import find_linker, load_pipeline, save_pipeline  # noqa: E402
@@ -72,14 +72,13 @@ def attacks(request):
     return lambda few, many: many if is_all else few
 
 
-@once
-def data_dir():
-    """The folder with the real corpora. Tests that need it are skipped if it does not exist."""
-    default = Path(__file__).parents[1].parent / "shared" / "data"
-    folder = Path(os.environ.get("ARBO_DATA_DIR", default))
-    if not folder.is_dir():
-        pytest.skip("no real corpora: set ARBO_DATA_DIR to their folder")
-    return folder
+@pytest.fixture(params=[1, 2, 5])
+def n_threads(request):
+    """The number of threads that torch has."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
 
 
 @pytest.fixture

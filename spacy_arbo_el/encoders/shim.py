@@ -122,17 +122,20 @@ class EncoderShim(HFShim):
         )
 
     def predict(self, inputs: ArgsKwargs) -> Any:
-        self.set_training(False)
         # Not inference_mode: autocast would cast the weights anew at each call.
         with torch.no_grad(), self.autocast():
-            transformer = self._model
-            if self._precision_kind(training=False) == "int8":
-                transformer = self._quantized.of(transformer, self.word_pieces)
-            return transformer(*inputs.args, **inputs.kwargs)
+            return self.for_predicting()(*inputs.args, **inputs.kwargs)
+
+    def for_predicting(self) -> torch.nn.Module:
+        """The transformer in prediction mode, with 8-bit layers where these are used."""
+        self._set_training(False)
+        if self._precision_kind(training=False) == "int8":
+            return self._quantized.of(self._model, self.word_pieces)
+        return self._model
 
     def forward_in_training(self, inputs: ArgsKwargs, *, graph: bool) -> Any:
         """Run a training pass, with dropout. graph: Whether activations are kept for gradients."""
-        self.set_training(True)
+        self._set_training(True)
         self._is_trained |= graph
         with torch.set_grad_enabled(graph), self.autocast(training=True):
             return self._model(*inputs.args, **inputs.kwargs)
@@ -143,7 +146,7 @@ class EncoderShim(HFShim):
             self._is_trained = False
             self._quantized = self._quantized.after_training()
 
-    def set_training(self, training: bool) -> None:
+    def _set_training(self, training: bool) -> None:
         # Walking through all modules takes a millisecond: not for every batch.
         if self._model.training != training:
             self._model.train(training)

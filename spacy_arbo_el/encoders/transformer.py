@@ -195,8 +195,8 @@ def _predict(model: Model, X: SpanInputs, batches: Sequence[np.ndarray]) -> Floa
 
     # Autocast would cast the weights anew in each thread.
     if len(batches) > 1 and shim.allows_padding:
-        # One thread would predict while another still ends the training.
-        shim.set_training(False)
+        # Once for all threads, and with all of torch's.
+        shim.for_predicting()
         outputs = map_in_threads(predict_batch, batches)
     else:
         with torch.no_grad(), shim.autocast():

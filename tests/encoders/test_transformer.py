@@ -1,5 +1,7 @@
 """Several spans in a passage get the vectors and gradients of windows; poolings."""
 
+import time
+
 import numpy as np
 import pytest
 import torch
@@ -120,6 +122,18 @@ def test_recomputed_gradients_are_those_of_the_same_dropout(tiny_bert):
     (vectors, gradients), (kept_vectors, kept_gradients) = results
     assert_same_vectors(vectors, kept_vectors)
     assert_same_gradients(gradients, kept_gradients)
+
+
+@pytest.mark.parametrize("n_threads", [2], indirect=True)
+def test_threads_predict_when_training_has_ended(tiny_bert, n_threads, monkeypatch):
+    tower = tower_of(tiny_bert, predict_tokens=10)
+    tower.attrs["dropout_rate"] = 0.5
+    vectors = tower.predict(documents())
+    encoder = shim_of(tower)._model.encoder
+    set_mode = encoder.train
+    monkeypatch.setattr(encoder, "train", lambda mode: [time.sleep(0.2), set_mode(mode)])
+    tower.begin_update(documents())
+    assert_same_vectors(tower.predict(documents()), vectors)
 
 
 def test_no_spans(tiny):
