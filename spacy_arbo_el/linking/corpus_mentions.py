@@ -14,7 +14,7 @@ from ..ranking.ranking import RankedMentions
 
 @dataclass(frozen=True)
 class CorpusPart(Rows):
-    """The mentions of some documents, before any decision.
+    """The mentions of some documents, before any decision. Parts are joined, never taken apart.
 
     ranked: The mentions, without neighbours among each other; their rankings hold the
         ``MAX_CONSIDERED`` best candidates.

@@ -17,7 +17,6 @@ from spacy_arbo_el import (
 from spacy_arbo_el.base.display import shortened, shown_probability
 from spacy_arbo_el.discovery.entities import RefusedEntity
 
-BAD = "<script>alert('1')</script>\"&"
 ENTITY = Entity("D1", "Mercury", "the smallest\n planet", ["planet Mercury"], ["STAR"], 2.0)
 EVIDENCE = [Evidence("entity", "D1", "Mercury", "", 1.0), Evidence("mention", "0:7", "X", "", 0.9)]
 LINK = Link("D1", 0.934, ["D1", "D2"], [0.934, 0.031], EVIDENCE, titles=["Mercury"])

@@ -31,8 +31,8 @@ def vectors_of(kinds, width=4):
 def test_by_default_a_chain_holds_from_a_probability_of_70_percent_on(probability, groups):
     angle = np.arccos(similarity_at(probability, Calibration().same_new_entity))
     vectors = np.array([[np.cos(i * angle), np.sin(i * angle)] for i in range(3)], np.float32)
-    found = group(vectors, range(3), Discovery(), Cosine())
-    assert len(set(found.tolist())) == groups
+    numbers = group(vectors, range(3), Discovery(), Cosine())
+    assert len(set(numbers.tolist())) == groups
 
 
 def sets_of(numbers, groups, known):

@@ -16,10 +16,6 @@ def numbers_below(count):
     return st.lists(st.integers(0, max(count - 1, 0)), max_size=10 if count else 0)
 
 
-def first_occurrences(values):
-    return list(dict.fromkeys(values))
-
-
 def check_types(inputs, like):
     for name in FIELDS:
         assert getattr(inputs, name).dtype == getattr(like, name).dtype
@@ -33,7 +29,7 @@ def test_take_gives_the_spans_and_each_of_their_passages_once(inputs, data):
     taken = inputs.take(np.array(indices, dtype=np.int64))
     check_types(taken, inputs)
     assert spans_of(taken) == [spans_of(inputs)[i] for i in indices]
-    passages = first_occurrences(inputs.passage[i] for i in indices)
+    passages = list(dict.fromkeys(inputs.passage[i] for i in indices))
     assert passages_of(taken) == [passages_of(inputs)[p] for p in passages]
     assert taken.lengths.tolist() == [len(passages_of(inputs)[p]) for p in passages]
 

@@ -257,8 +257,8 @@ def test_the_ranking_starts_with_scored_candidates_and_continues_with_the_others
     # The log-odds of entity 0 are 4.8 by its text: as high as those before it allow.
     assert part.candidates.scores[0, 2] == pytest.approx(min(4.8, scored[0].min() - 1e-3))
     assert part.exemplars[0, :3].tolist() == [-1, -1, -1]
-    one = FeatureRanker(2, weights=weights)(batch, NEIGHBOURS, context_of(1))
-    assert one.candidates.ids.tolist() == part.candidates.ids[:, :1].tolist()
+    first = FeatureRanker(2, weights=weights)(batch, NEIGHBOURS, context_of(1))
+    assert first.candidates.ids.tolist() == part.candidates.ids[:, :1].tolist()
 
 
 def test_without_weights_it_ranks_by_the_best_evidence():

@@ -130,18 +130,14 @@ def test_a_loss_that_is_no_number_stops_the_training(tiny_bert, monkeypatch):
         run(build_tiny(tiny_bert))
 
 
-def learned_by(nlp, docs, count):
-    """All annotated mentions of documents, with so many candidates."""
-    return labelled_mentions(find_linker(nlp).stages, docs, count)
-
-
 @pytest.mark.parametrize("sure", [0.0, 0.3, 0.6, 1.0])
 @pytest.mark.parametrize("count", [2, 4])
 def test_mentions_that_vectors_are_sure_of_are_not_trained_on(tiny_bert, sure, count):
     nlp = build_tiny(tiny_bert)
     # Two mentions of one string and entity, and one of another entity, in two documents.
     text = "The [Amazon|river] is not [amazon|shop]. The [amazon|river] is wide."
-    learned = learned_by(nlp, docs_of(nlp, [*TRAIN, text, f"{text} Yes."]), count)
+    docs = docs_of(nlp, [*TRAIN, text, f"{text} Yes."])
+    learned = labelled_mentions(find_linker(nlp).stages, docs, count)
     ready, expected, distinct = learned.table.with_gold()[1], [], set()
     for row, record in enumerate(learned.batch.records):
         which = (record.key[0], record.normalized.lower(), record.kb_ids)
