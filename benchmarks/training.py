@@ -77,7 +77,7 @@ def prepare(
     prepared = []
     for tower, inputs in encoded:
         shim = shim_of(tower)
-        for passages in length_batches(inputs.lengths, tokens, mixed=True):
+        for passages in length_batches(inputs.lengths, tokens, tokens):
             part = inputs.take(inputs.spans_in(passages))
             ids = torch.from_numpy(part.padded(0)).to(shim.device)
             lengths = torch.from_numpy(part.lengths).to(shim.device)

@@ -156,27 +156,25 @@ class SpanInputs:
 
 
 def length_batches(
-    lengths: np.ndarray, max_tokens: int, mixed: bool
+    lengths: np.ndarray, max_tokens: int, max_padding: int
 ) -> list[np.ndarray]:
     """Batch passages by length, with at most ``max_tokens`` word pieces, padding included.
 
     lengths: (p,) word pieces of each passage.
-    mixed: Whether passages of different length may share a batch, padded. Without padding, a
-        vector does not depend on what it is batched with.
+    max_padding: Word pieces of padding in a batch. With 0, passages of different length share no
+        batch, and a vector does not depend on what it is batched with.
     RETURNS: At least one passage each, longest first, which shows at once if memory suffices.
     """
     lengths = np.asarray(lengths)
     order = np.argsort(-lengths, kind="stable")
-    ends = np.flatnonzero(np.diff(lengths[order], append=-1)) + 1
     batches: list[np.ndarray] = []
-    start = 0
-    while start < len(order):
-        width = max(int(lengths[order[start]]), 1)
-        end = start + max(max_tokens // width, 1)
-        if not mixed:
-            end = min(end, int(ends[np.searchsorted(ends, start, side="right")]))
-        batches.append(order[start:end])
-        start = end
+    while len(order):
+        width = int(lengths[order[0]])
+        longest = order[: max(max_tokens // max(width, 1), 1)]
+        padding = np.cumsum(width - lengths[longest])
+        count = np.searchsorted(padding, max_padding, side="right")
+        batches.append(order[:count])
+        order = order[count:]
     return batches
 
 

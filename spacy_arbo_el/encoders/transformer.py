@@ -29,9 +29,9 @@ Backprop = Callable[[Floats2d], None]
 # a CPU is faster with larger batches.
 PREDICT_TOKENS = (768, 32768)
 TRAIN_TOKENS = (2560, 32768)
-# So few word pieces are padded to one length and read in one forward pass: on a CPU, a pass costs
-# as much as 40 of them, and the cells of a table have many lengths.
-PADDED_TOKENS = 256
+# Padding in a forward pass on a CPU: a pass costs as much as some 150 word pieces, and the cells of
+# a table have many lengths.
+PADDING = 128
 # Word pieces whose activations training keeps. With the default encoder, 5120 take 0.8 GB.
 KEPT_TOKENS = (5120, 16384)
 
@@ -152,9 +152,8 @@ def _forward_readable(
         limit
         or (TRAIN_TOKENS if is_train else PREDICT_TOKENS)[shim.device.type == "cuda"]
     )
-    is_small = X.passages * int(X.lengths.max(initial=0)) <= min(limit, PADDED_TOKENS)
-    mixed = is_train or (is_small and shim.allows_padding)
-    batches, tokens = _span_batches(X, limit, mixed)
+    max_padding = limit if is_train else PADDING * shim.allows_padding
+    batches, tokens = _span_batches(X, limit, max_padding)
     if not is_train:
         return _predict(model, X, batches), lambda dY: None
     shim.set_dropout(model.attrs["dropout_rate"])
@@ -173,14 +172,16 @@ def _forward_readable(
 
 
 def _span_batches(
-    X: SpanInputs, limit: int, mixed: bool
+    X: SpanInputs, limit: int, max_padding: int
 ) -> tuple[list[np.ndarray], list[int]]:
     """Spans of forward passes, of whole passages, and each pass's word pieces with padding."""
     lengths = X.lengths
     spans_of = np.bincount(X.passage, minlength=X.passages)
     # Passages without spans are not read.
     used = np.flatnonzero(spans_of)
-    passes = [used[batch] for batch in length_batches(lengths[used], limit, mixed)]
+    passes = [
+        used[batch] for batch in length_batches(lengths[used], limit, max_padding)
+    ]
     spans = X.spans_in(np.concatenate([used[:0], *passes]))
     ends = np.cumsum([spans_of[passages].sum() for passages in passes], dtype=np.int64)
     tokens = [len(passages) * int(lengths[passages].max()) for passages in passes]
