@@ -110,8 +110,8 @@ SUMMARY = {
         LABELLED, "TF-IDF of names and training mentions"
     ),
     "exemplars and ranker": {
-        **dict.fromkeys(LABELLED, "untrained encoder, exemplars"),
-        "craft": "exemplars, and a ranker fitted on train",
+        **dict.fromkeys(LABELLED, "exemplars, and a ranker fitted on train"),
+        "linker": "untrained encoder, exemplars",
     },
     "trained": {"linker": "trained, one epoch", "nel": "trained"},
 }
@@ -212,7 +212,8 @@ TABLES = {
     ),
     "nel": (
         "NEL: a third of the mentions is NIL",
-        "The threshold is chosen on the other folds (`held_out.py --tune arbo_acc`). *Trained* is "
+        "The threshold is chosen on the other folds (`held_out.py --tune arbo_acc`); *fitted on "
+        "train* is `arbo fit --strategy both`, with its threshold. *Trained* is "
         "the best checkpoint of 650 steps, a part of an epoch.",
     ),
     "clusters": (
