@@ -50,7 +50,7 @@ VAGUE = frozenset(
 )
 CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 CEILINGS = {
-    "tokens of the core": 229_130,
+    "tokens of the core": 229_080,
     "tokens of contrib/": 79_570,
     "tokens of tests/": 248_320,
     "tokens a line of code": 8.6,
