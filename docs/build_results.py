@@ -124,8 +124,9 @@ TABLES = {
         "measured beside other work: compare rows of one corpus and commit. The "
         "trained row is calibrated on the documents that are scored, so it is a little too high. "
         "Of equal names, TF-IDF and MiniLM take the first in the list; tweeki's is in an order by "
-        "hash. Rows with *AVX2* are of a CPU without 8-bit instructions (VNNI), those of "
-        "`fbaaccb` of one that is twice as fast as that of `14f8e57`. *News-like* are 50 "
+        "hash. Rows with *AVX2* are without 8-bit instructions (VNNI): `14f8e57` by settings "
+        "of the libraries (`ONEDNN_MAX_CPU_ISA` and others), `854368f` on such a CPU. Those of "
+        "`fbaaccb` are of a CPU that is twice as fast as that of `14f8e57`. *News-like* are 50 "
         "documents of wned-wiki, with some 20 mentions each.",
     ),
     "default": (
