@@ -63,15 +63,12 @@ def trimmed(text, mentions):
     return found
 
 
-def spans(text, mentions, reading):
-    return [
+def as_jsonl(text, mentions, reading):
+    spans = [
         {"start": start, "end": end, "text": words, "label": "X", "kb_id": "D1"}
         for start, end, words in counted(text, mentions, reading)
     ]
-
-
-def as_jsonl(text, mentions, reading):
-    return json.dumps({"id": "d", "text": text, "mentions": spans(text, mentions, reading)})
+    return json.dumps({"id": "d", "text": text, "mentions": spans})
 
 
 def as_doccano(text, mentions, reading):

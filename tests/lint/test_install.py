@@ -26,7 +26,9 @@ def project():
 def promised():
     """The versions of Python among the classifiers."""
     classifiers = "\n".join(project()["project"]["classifiers"])
-    return re.findall(r"Python :: (3\.\d+)$", classifiers, re.M)
+    versions = re.findall(r"Python :: (3\.\d+)$", classifiers, re.M)
+    assert versions
+    return versions
 
 
 def test_classifiers_are_the_versions_that_can_be_installed():

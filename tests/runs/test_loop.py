@@ -80,11 +80,6 @@ def weights(folder):
     return [p.detach().cpu().numpy() for p in shim._model.parameters()]
 
 
-def steps_of(log):
-    """The steps of the lines."""
-    return [line.split()[1] for line in log.splitlines() if line.strip()[:1].isdigit()]
-
-
 @pytest.mark.slow
 def test_the_best_model_keeps_its_weights_when_it_is_scored_again(paths, tmp_path, monkeypatch):
     """At the end it is evaluated once more, with all entities."""
@@ -174,7 +169,9 @@ PATIENT = {"training.patience": 4, "training.max_epochs": 100, "training.eval_fr
     ids=["the last step", "early stopping"],
 )
 def test_steps_that_are_evaluated(paths, tmp_path, settings, steps):
-    assert steps_of(run(paths, tmp_path, callback=False, **settings)) == steps
+    log = run(paths, tmp_path, callback=False, **settings)
+    rows = [line.split() for line in log.splitlines() if line.strip()[:1].isdigit()]
+    assert [row[1] for row in rows] == steps
     assert (tmp_path / "model-best").is_dir()
 
 
@@ -259,11 +256,6 @@ def corpus(path):
     return str(path)
 
 
-def tower(name):
-    """The default settings, but for the encoder."""
-    return {"model": {"mention": {"name": name}}}
-
-
 @pytest.mark.slow
 def test_a_training_encodes_no_name_that_linking_has_stored(tmp_path, monkeypatch):
     kb = ArboKB(spacy.blank("xx").vocab)
@@ -271,7 +263,8 @@ def test_a_training_encodes_no_name_that_linking_has_stored(tmp_path, monkeypatc
     kb.to_disk(tmp_path / "kb")
     nlp = spacy.blank("xx")
     encoder = str(save_tiny(tmp_path / "bert", "bert", positions=128))
-    nlp.add_pipe("arbo_linker", config=tower(encoder)).set_kb(tmp_path / "kb")
+    config = {"model": {"mention": {"name": encoder}}}
+    nlp.add_pipe("arbo_linker", config=config).set_kb(tmp_path / "kb")
     encoded, encode_texts = [], datastore.encode_texts
 
     def counting(encoder, texts):

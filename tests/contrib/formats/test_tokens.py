@@ -29,12 +29,6 @@ def sentences(draw):
     return found
 
 
-def mentioned(drawn):
-    return [
-        (" ".join(tokens[start:end]), id_) for tokens, spans in drawn for start, end, id_ in spans
-    ]
-
-
 def as_aida(drawn):
     rows = ["-DOCSTART- (d)"]
     for tokens, spans in drawn:
@@ -101,4 +95,6 @@ def test_any_tokens_come_back_with_their_mentions(folder, format, writer, betwee
         (document,) = read(path, format)
     assert document.text == between.join(" ".join(tokens) for tokens, _ in drawn)
     assert document.id == "d"
-    assert [(words, id_) for words, _, id_ in found(document)] == mentioned(drawn)
+    assert [(words, id_) for words, _, id_ in found(document)] == [
+        (" ".join(tokens[start:end]), id_) for tokens, spans in drawn for start, end, id_ in spans
+    ]
