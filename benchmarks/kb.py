@@ -20,7 +20,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import faiss
@@ -34,7 +33,7 @@ from spacy_arbo_el.kb.folder import KB_FOLDER, LOCK
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import build as build_kb
 from spacy_arbo_el.kb.loaders import load_kb
-from spacy_arbo_el.ranking.entity_strings import EntityStrings
+from spacy_arbo_el.retrieval.entity_strings import EntityStrings
 from spacy_arbo_el.retrieval.exemplars import ExemplarStore
 from spacy_arbo_el.retrieval.index.exact import FlatIndex
 from spacy_arbo_el.retrieval.index.faiss_index import FaissIndex
@@ -213,17 +212,15 @@ def comparing(
 ) -> dict:
     """Compare the strings of mentions with those of their candidates, as ``FeatureRanker`` does."""
     vocab = Vocab()
-    datastore: Any = SimpleNamespace(
-        kb=load_kb(path, vocab), exemplars=ExemplarStore(), normalizer=None
-    )
+    kb = load_kb(path, vocab)
     before = peak_megabytes()
-    read_seconds, strings = timed(EntityStrings, datastore)
+    read_seconds, strings = timed(EntityStrings, kb, ExemplarStore(), None)
     rng, seconds = np.random.default_rng(0), []
     for _ in range(5):
         entities = rng.integers(count, size=(mentions, candidates))
         titles = [entity(i).title for i in entities[:, 0].tolist()]
-        seconds.append(timed(strings.index.similarity, titles, entities)[0])
-    known = timed(strings.index.similarity, titles, entities)[0]
+        seconds.append(timed(strings.similarity, titles, entities)[0])
+    known = timed(strings.similarity, titles, entities)[0]
     return {
         "at first s": read_seconds,
         "batch of new candidates s": min(seconds),

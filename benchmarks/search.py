@@ -120,8 +120,8 @@ def compare_indexes(options: argparse.Namespace) -> None:
     similarity = linker.similarity if linker else Cosine()
     if options.exemplars:
         assert linker is not None, "--exemplars needs --model"
-        with linker.datastore.reading() as retriever:
-            numbers = retriever.exemplar_rows
+        with linker.datastore.snapshot() as snapshot:
+            numbers = snapshot.retriever.exemplar_rows
             rows = VectorRows(linker.datastore.exemplars.vectors[numbers], numbers)
         usable = np.ones(len(rows), dtype=bool)
     else:

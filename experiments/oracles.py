@@ -60,7 +60,7 @@ class OracleCandidates:
         if isinstance(reranker, CrossEncoder):
             ranker, curves = reranker.ranker, reranker.vector_curves or curves
         batches, ids, known = [], [], [TopK.empty(0)]
-        with stages.datastore.reading():
+        with stages.datastore.snapshot():
             for spans in annotated_batches(stages.reader, docs):
                 batch = stages.encode(stages.read(spans))
                 neighbours = stages.retrieve(batch)
@@ -162,7 +162,7 @@ def oracle_scores(
     assert isinstance(reranker, CrossEncoder) and reranker.scorer is not None
     valid = candidates.table.candidates >= 0
     scores = np.full(valid.shape, -np.inf, dtype=np.float32)
-    with linker.datastore.reading():
+    with linker.datastore.snapshot():
         pairs = reranker.pairs(
             candidates.batch, candidates.table.candidates, linker.stages.context
         )

@@ -25,16 +25,12 @@ from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.linker import ArboLinker
 from spacy_arbo_el.mentions.labels import is_gold
 from spacy_arbo_el.mentions.record import MentionRecord
-from spacy_arbo_el.ranking.contexts import (
-    DESCRIPTION_PIECES,
-    contexts_of,
-    fits_of,
-    joined,
-)
+from spacy_arbo_el.ranking.contexts import contexts_of, fits_of
 from spacy_arbo_el.ranking.feature_ranker import FeatureRanker
 from spacy_arbo_el.ranking.features import FEATURES, CandidateFeatures, ContextFits
 from spacy_arbo_el.ranking.ranking import AnnotatedMentions
 from spacy_arbo_el.retrieval.neighbours import AllowedEntities
+from spacy_arbo_el.retrieval.snapshot import DESCRIPTION_PIECES, joined
 from spacy_arbo_el.storage.files import pack_arrays, unpack_arrays, write_file
 
 FEW = 4
@@ -118,7 +114,7 @@ def collect(linker: ArboLinker, docs: list[Doc], first: int) -> Collected:
     documents = first + alone.batch.documents
     ways = [Way.of(features, alone.gold, documents)]
     cache = EncodingCache()
-    fits = fits_of(records, features, stages.datastore, cache)
+    fits = fits_of(records, features, stages.datastore.refresh(), cache)
     read = features.with_contexts(fits)
     if (fits.described > 0).any():
         brief = briefly_described(linker, records, features, fits, cache)
@@ -181,13 +177,13 @@ def without(
     """
     stages = linker.stages
     batch = found.batch
-    own = stages.datastore.allowed_entities(batch)
+    own = stages.datastore.refresh().allowed_entities(batch)
     allowed = AllowedEntities.all_but(left_out, len(batch), own)
     neighbours = stages.retrieve(batch, allowed=allowed)
     ranker = FeatureRanker(pretrained=False)
     features = ranker.gather(batch, neighbours, stages.context)
     return features.with_contexts(
-        fits_of(batch.records, features, stages.datastore, cache)
+        fits_of(batch.records, features, stages.datastore.refresh(), cache)
     )
 
 

@@ -54,9 +54,9 @@ from .ranking.decisions import Inference
 from .ranking.ranking import Reranker
 from .retrieval.datastore import Datastore
 from .retrieval.exemplars import ExemplarStore
-from .retrieval.retriever import Retriever
 from .retrieval.settings import RetrieverSettings
 from .retrieval.similarity import Similarity
+from .retrieval.snapshot import Snapshot
 from .show.explain import Explainer
 from .training.batchers import chosen_mentions
 from .training.objective import TrainingObjective
@@ -67,7 +67,7 @@ fits = catalogue.create("spacy_arbo_el", "fits", entry_points=True)
 
 
 class ArboLinker(TrainablePipe):
-    """Links spans to entities of a knowledge base, and groups the rest into new entities.
+    """Link spans to entities of a knowledge base, and group the rest into new entities.
 
     model: The dual encoder.
     mentions: Which spans are linked, and how they are read.
@@ -285,7 +285,7 @@ class ArboLinker(TrainablePipe):
         """
         self.datastore.set_kb(source)
 
-    def refresh(self) -> Retriever:
+    def refresh(self) -> Snapshot:
         """Encode entities and exemplars that lack current vectors.
 
         Linking, training and saving do so by themselves.
@@ -334,7 +334,9 @@ class ArboLinker(TrainablePipe):
         docs = list(docs)
         stages = self.stages
         if entities is not None or types is not None:
-            stages = replace(stages, only=Only.of(stages.datastore, entities, types))
+            stages = replace(
+                stages, only=Only.of(stages.datastore.kb, entities, types)
+            )
         self.set_annotations(docs, self.predict(docs, stages))
         return docs
 
@@ -570,7 +572,7 @@ class ArboLinker(TrainablePipe):
         self._validate_serialization_attrs()
         datastore = self.datastore
         return (
-            datastore.reading()
+            datastore.snapshot()
             if self.encoder.is_ready
             else datastore.kb.guard.reading()
         )

@@ -313,10 +313,10 @@ def _search_by_vector(
 ) -> Iterator[tuple[str, int, float]]:
     linker = load_linker(model)
     linker.set_kb(lambda vocab: kb)
-    retriever = linker.refresh()
+    search = linker.refresh().retriever.entities
     encoder = linker.encoder
     vector = encoder.encode_texts(encoder.read_texts([(query, "")]))
-    nearest = retriever.entities.nearest(linker.similarity.prepare(vector), limit)
+    nearest = search.nearest(linker.similarity.prepare(vector), limit)
     for position, similarity in zip(
         nearest.ids[0].tolist(), nearest.scores[0].tolist()
     ):

@@ -148,7 +148,7 @@ def fit_folds(
     stages = stages or linker.caching_stages()
     if from_scratch:
         stages = replace(stages, calibration=Calibration())
-    with stages.datastore.reading():
+    with stages.datastore.snapshot():
         log.info("Searching for the annotated mentions")
         mentions = annotated_mentions(stages, docs)
         done()

@@ -155,7 +155,7 @@ class CorpusLinker:
         self, read: ReadDocs, threshold: float
     ) -> tuple[CorpusLinks, NewEntities]:
         """Links and new entities of a corpus's first pass."""
-        with self.stages.datastore.reading():
+        with self.stages.datastore.snapshot():
             mentions = self.gather(read)
             decided, new_entities = self.decide(mentions, threshold)
             texts = self.stages.link_texts(mentions.candidates, decided.decisions)
@@ -172,7 +172,7 @@ class CorpusLinker:
         threshold: The probability that a link must have.
         """
         coverage = self._estimated(mentions, threshold)
-        with self.stages.datastore.reading():
+        with self.stages.datastore.snapshot():
             ranked = self.stages.with_coverage(mentions.ranked, coverage)
             decisions = self.stages.decide(ranked, threshold)
             new_entities = self._new_entities(mentions, decisions, threshold, coverage)
@@ -188,7 +188,7 @@ class CorpusLinker:
         Nothing is set, see ``ArboLinker.estimate_coverage``.
         """
         plain = replace(self, stages=replace(self.stages, coverage=None))
-        with self.stages.datastore.reading():
+        with self.stages.datastore.snapshot():
             fitted = self.stages.fitted_coverage
             batches = [plain.gather_part(batch) for batch in minibatch(docs, BATCH)]
             mentions = CorpusMentions.joined(batches or [plain.gather_part([])])

@@ -18,9 +18,9 @@ from ..mentions.record import (
     check_key,
 )
 from ..ranking.ranking import Ranking
-from ..retrieval.datastore import Datastore
 from ..retrieval.exemplars import ExemplarStore
 from ..retrieval.neighbours import Neighbours
+from ..retrieval.snapshot import Snapshot
 from .reach import (
     NO_ENTITY,
     CorrectedMention,
@@ -142,7 +142,7 @@ class Corrections:
         batch: MentionBatch,
         neighbours: Neighbours,
         ranking: Ranking,
-        datastore: Datastore,
+        snapshot: Snapshot,
         cache: EncodingCache | None = None,
     ) -> tuple[Neighbours, Ranking, np.ndarray]:
         """Neighbours and ranking that leave corrected mentions no other choice.
@@ -155,7 +155,7 @@ class Corrections:
             influence them: they have no mentions as neighbours.
         """
         corrected = np.zeros(len(batch), dtype=bool)
-        matches = self.matches(batch, datastore, cache)
+        matches = self.matches(batch, snapshot, cache)
         if not matches:
             return neighbours, ranking, corrected
         corrected[list(matches)] = True
@@ -166,7 +166,7 @@ class Corrections:
         given: dict[int, tuple[int, int, float]] = {}
         for mention, (corrected_mention, is_certain) in matches.items():
             correction = self.items[corrected_mention.key]
-            positions = datastore.kb.entities.positions_of(
+            positions = snapshot.kb.entities.positions_of(
                 [correction.kb_id or "", *correction.rejected]
             )
             position = int(positions[0])
@@ -199,18 +199,18 @@ class Corrections:
     def matches(
         self,
         batch: MentionBatch,
-        datastore: Datastore,
+        snapshot: Snapshot,
         cache: EncodingCache | None = None,
     ) -> dict[int, CorrectionMatch]:
         """The correction that holds for each mention that one holds for."""
         if not self.items:
             return {}
-        store = datastore.exemplars
+        store = snapshot.exemplars
         forms = {form_of(record) for record in batch.records}
         keys = [key for key in self.items if self._form_of(key, store) in forms]
         rows = [store.row(key[:3]) for key in keys]
         ids = [self.items[key].kb_id or "" for key in keys]
-        entities = datastore.kb.entities.positions_of(ids).tolist()
+        entities = snapshot.kb.entities.positions_of(ids).tolist()
         corrected_mentions = [
             CorrectedMention(
                 replace(store.records[row], label=key[3]),
@@ -219,11 +219,11 @@ class Corrections:
             )
             for key, row, kb_id, entity in zip(keys, rows, ids, entities)
         ]
-        if self._fingerprint != datastore.encoder.fingerprint:
+        if self._fingerprint != snapshot.encoder.fingerprint:
             self._passages = EncodingCache()
-            self._fingerprint = datastore.encoder.fingerprint
+            self._fingerprint = snapshot.encoder.fingerprint
         return CorrectionMatcher(
-            corrected_mentions, datastore, self._passages, cache
+            corrected_mentions, snapshot, self._passages, cache
         ).match(batch.records)
 
     def _form_of(self, key: CorrectionKey, store: ExemplarStore) -> str | None:

@@ -57,7 +57,7 @@ class DocumentLinker:
         spans = [self.stages.reader.mentions_to_link(doc) for doc in docs]
         if not any(spans):
             return self.by_doc(docs, spans, [], [])
-        with self.stages.datastore.reading():
+        with self.stages.datastore.snapshot():
             coordinations = self.coordinations(spans)
             # By themselves: what else the document speaks of has no part in them.
             groups = [*spans, *(parts for *_, parts in coordinations)]

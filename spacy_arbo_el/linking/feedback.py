@@ -85,10 +85,10 @@ class Feedback:
         getter = self.reader.settings.getter
         (record,) = self.reader.read([[span]]).records
         covered_spans: list[Span] = []
-        with self.datastore.reading():
+        with self.datastore.snapshot() as snapshot:
             entity = NO_ENTITY if kb_id == NIL else self._position(span, kb_id)
             matcher = CorrectionMatcher(
-                [CorrectedMention(record, entity)], self.datastore, cache=cache
+                [CorrectedMention(record, entity)], snapshot, cache=cache
             )
             for batch in minibatch(docs, BATCH):
                 spans = [find_mentions(doc, getter) for doc in batch]

@@ -7,8 +7,8 @@ import numpy as np
 
 from ..base.arrays import take_or
 from ..base.errors import Errors
+from ..kb.knowledge_base import ArboKB
 from ..ranking.ranking import Ranking
-from ..retrieval.datastore import Datastore
 
 
 @dataclass(frozen=True)
@@ -25,23 +25,23 @@ class Only:
     @classmethod
     def of(
         cls,
-        datastore: Datastore,
+        kb: ArboKB,
         ids: Iterable[str] | None,
         types: Iterable[str] | None,
     ) -> "Only":
-        """Entities of a datastore. Raises ValueError for an id that it lacks.
+        """Entities of a knowledge base. Raises ValueError for an id that it lacks.
 
         A string is one id, or one type.
         """
         only = cls(_values(ids), _values(types))
         for entity_id in sorted(only.ids or ()):
-            if datastore.kb.entities.position(entity_id) < 0:
+            if kb.entities.position(entity_id) < 0:
                 raise Errors.E408(id=entity_id)
         return only
 
-    def mask(self, datastore: Datastore) -> np.ndarray:
+    def mask(self, kb: ArboKB) -> np.ndarray:
         """(positions,) bool, whether an entity may be linked to."""
-        entities = datastore.kb.entities
+        entities = kb.entities
         mask = np.ones(entities.positions, dtype=bool)
         if self.ids is not None:
             positions = entities.positions_of(sorted(self.ids))
@@ -57,11 +57,9 @@ class Only:
             mask &= typed
         return mask
 
-    def restrict(self, ranking: Ranking, datastore: Datastore) -> Ranking:
+    def restrict(self, ranking: Ranking, kb: ArboKB) -> Ranking:
         """A ranking without other candidates."""
-        return ranking.where(
-            take_or(self.mask(datastore), ranking.candidates.ids, False)
-        )
+        return ranking.where(take_or(self.mask(kb), ranking.candidates.ids, False))
 
 
 def _values(setting: Iterable[str] | None) -> frozenset[str] | None:

@@ -11,8 +11,8 @@ from ..base.arrays import int_array
 from ..encoders.dual import DualEncoder
 from ..encoders.inputs import EncodingCache
 from ..mentions.record import MentionRecord
-from ..ranking.contexts import Descriptions, encode_contexts
-from ..retrieval.datastore import Datastore
+from ..ranking.contexts import encode_contexts
+from ..retrieval.snapshot import Snapshot
 
 # Passages whose vectors have at least this cosine say the same. Two sentences on different things
 # of one name have 0.7 at most, paraphrases mostly more than this.
@@ -66,13 +66,13 @@ class CorrectionMatcher:
     one of the name fits the text better.
 
     corrected: The corrected mentions, the last of equal ones counts.
-    datastore: The datastore in its present state.
+    snapshot: The entities and the exemplars.
     passages: Keeps the vectors of the corrected passages.
     cache: Keeps those of the others for the next call; None to keep none.
     """
 
     corrected: Sequence[CorrectedMention]
-    datastore: Datastore
+    snapshot: Snapshot
     passages: EncodingCache = field(default_factory=EncodingCache)
     cache: EncodingCache | None = None
 
@@ -102,7 +102,7 @@ class CorrectionMatcher:
     def _agree(self, number: int, record: MentionRecord) -> bool:
         """Whether labels are the same. One without a label is of any, unless types must match."""
         label = self.corrected[number].record.label
-        is_open = not self.datastore.settings.match_types and not (
+        is_open = not self.snapshot.settings.match_types and not (
             label and record.label
         )
         return label == record.label or is_open
@@ -134,7 +134,7 @@ class CorrectionMatcher:
         self, records: Sequence[MentionRecord], pairs: Sequence[tuple[int, int]]
     ) -> Vectors:
         mentions, numbers = zip(*pairs)
-        encoder = self.datastore.encoder
+        encoder = self.snapshot.encoder
         vectors: Vectors = {}
         if encoder.reads_passages:
             corrected = [
@@ -153,12 +153,12 @@ class CorrectionMatcher:
         It does where it fits better than the given entity, and by more than in the corrected
         passage, where the given one is right.
         """
-        owners = self.datastore.kb.entities.with_name(record.normalized or record.text)
+        owners = self.snapshot.kb.entities.with_name(record.normalized or record.text)
         namesakes = [position for position in owners if position != corrected.entity]
         if not vectors or not namesakes:
             return False
         entities = int_array([corrected.entity, *namesakes[:MOST_OTHERS]])
-        rows, texts = Descriptions.of(self.datastore).of_entities(entities)
+        rows, texts = self.snapshot.descriptions.of_entities(entities)
         texts = texts[rows[:, 0]]
         here = texts @ vectors[record.surroundings]
         gain = here - texts @ vectors[corrected.record.surroundings]

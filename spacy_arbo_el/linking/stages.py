@@ -82,7 +82,7 @@ class LinkingStages:
         """Context of the reranker."""
         n_candidates = self.datastore.settings.n_candidates
         return RankingContext(
-            self.datastore, self.calibration, n_candidates, self.cache
+            self.datastore.refresh(), self.calibration, n_candidates, self.cache
         )
 
     # The stages
@@ -115,18 +115,18 @@ class LinkingStages:
             procedure looks at.
         allowed: The entities that they may be linked to; by default those that suit their labels.
         """
-        with self.datastore.reading() as retriever:
-            allowed = allowed or self.datastore.allowed_entities(batch)
+        with self.datastore.snapshot() as snapshot:
+            allowed = allowed or snapshot.allowed_entities(batch)
             if self.only is not None:
-                excluded = ~self.only.mask(self.datastore)
+                excluded = ~self.only.mask(snapshot.kb)
                 allowed = AllowedEntities.all_but(excluded, len(batch), allowed)
-            neighbours = retriever.neighbours(
+            neighbours = snapshot.retriever.neighbours(
                 batch,
-                self.datastore.settings.n_candidates,
+                snapshot.settings.n_candidates,
                 self.inference.n_exemplars,
                 self.inference.n_mentions if n_mentions is None else n_mentions,
                 allowed=allowed,
-                named=self.datastore.named_entities(batch),
+                named=snapshot.named_entities(batch),
             )
         if allowed is not None:
             mentions = neighbours.mentions.within(batch.labels)
@@ -135,15 +135,15 @@ class LinkingStages:
 
     def rerank(self, batch: MentionBatch, neighbours: Neighbours) -> RankedMentions:
         """The ranked candidates of mentions, with corrections applied."""
-        with self.datastore.reading():
+        with self.datastore.snapshot() as snapshot:
             ranking = self.reranker(batch, neighbours, self.context)
             corrected = np.zeros(len(batch), dtype=bool)
             if self.corrections.items:
                 neighbours, ranking, corrected = self.corrections.apply(
-                    batch, neighbours, ranking, self.datastore, self.cache
+                    batch, neighbours, ranking, snapshot, self.cache
                 )
             if self.only is not None:
-                ranking = self.only.restrict(ranking, self.datastore)
+                ranking = self.only.restrict(ranking, snapshot.kb)
         ranked = RankedMentions(batch, neighbours, ranking, corrected)
         return self.with_coverage(ranked, self.coverage)
 
@@ -248,7 +248,7 @@ class LinkingStages:
         allowed: AllowedEntities | None = None,
     ) -> RankedMentions:
         """Rank candidates of encoded mentions; see ``retrieve`` for the other arguments."""
-        with self.datastore.reading():
+        with self.datastore.snapshot():
             return self.rerank(batch, self.retrieve(batch, n_mentions, allowed))
 
     def link(
@@ -266,7 +266,7 @@ class LinkingStages:
         allowed: As in ``retrieve``.
         """
         batch = self.encode(self.read(spans))
-        with self.datastore.reading():
+        with self.datastore.snapshot():
             ranked = self.rank_encoded(batch, allowed=allowed)
             candidates = ranked.ranking.candidates
             decisions = self.decide(ranked, threshold)

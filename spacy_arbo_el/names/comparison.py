@@ -43,7 +43,7 @@ class StringFeatures(NamedTuple):
 
     ngram_bounds: (n + 1,) int64, the n-grams of string i are ``ngrams[bounds[i]:bounds[i + 1]]``.
     ngrams: Numbers of n-grams, int32, each once per string.
-    counts: 1 + the logarithm of how often the n-gram occurs in the string, float32.
+    ngram_weights: Their TF-IDF, float32; the squares of a string add up to 1.
     word_bounds: (n + 1,) int64, likewise for words.
     words: Numbers of words, int32, each once per string; -1 for words that no string had.
     numbers: (n,) int32, equal for strings with the same numbers in them; -1 for numbers that no
@@ -54,7 +54,7 @@ class StringFeatures(NamedTuple):
 
     ngram_bounds: np.ndarray
     ngrams: np.ndarray
-    counts: np.ndarray
+    ngram_weights: np.ndarray
     word_bounds: np.ndarray
     words: np.ndarray
     numbers: np.ndarray
@@ -374,18 +374,14 @@ class MentionLayout(NamedTuple):
 
 @jit_helper
 def lay_out(  # pragma: no cover - compiled
-    mention: MentionLayout, row: int, mentions: StringFeatures, weights: np.ndarray
-) -> np.float32:
-    """Write the n-grams and words of a mention. RETURNS: The sum of its squared weights."""
-    norm = np.float32(0)
+    mention: MentionLayout, row: int, mentions: StringFeatures
+) -> None:
+    """Write the n-grams and words of a mention."""
     for k in range(mentions.ngram_bounds[row], mentions.ngram_bounds[row + 1]):
-        weight = mentions.counts[k] * weights[mentions.ngrams[k]]
-        mention.weights[mentions.ngrams[k]] = weight
-        norm += weight * weight
+        mention.weights[mentions.ngrams[k]] = mentions.ngram_weights[k]
     for k in range(mentions.word_bounds[row], mentions.word_bounds[row + 1]):
         if mentions.words[k] >= 0:
             mention.has_word[mentions.words[k]] = True
-    return norm
 
 
 @jit_helper
@@ -402,25 +398,13 @@ def clear(  # pragma: no cover - compiled
 
 @jit_helper
 def cosine(  # pragma: no cover - compiled
-    mention: MentionLayout,
-    norm: np.float32,
-    row: int,
-    names: StringFeatures,
-    weights: np.ndarray,
+    mention: MentionLayout, row: int, names: StringFeatures
 ) -> np.float32:
-    """The cosine of the n-grams of a mention and of the name at ``row``.
-
-    norm: The sum of the mention's squared weights.
-    """
+    """The cosine of the n-grams of a mention and of the name at ``row``."""
     product = np.float32(0)
-    square = np.float32(0)
     for k in range(names.ngram_bounds[row], names.ngram_bounds[row + 1]):
-        weight = names.counts[k] * weights[names.ngrams[k]]
-        product += weight * mention.weights[names.ngrams[k]]
-        square += weight * weight
-    if product > 0:
-        return np.float32(product / np.sqrt(norm * square))
-    return np.float32(0)
+        product += names.ngram_weights[k] * mention.weights[names.ngrams[k]]
+    return product
 
 
 @jit_helper
@@ -440,7 +424,7 @@ def compare(  # pragma: no cover - compiled
     best: np.ndarray,
     nearest: np.ndarray,
     entities: np.ndarray,
-    weights: np.ndarray,
+    n_ngrams: int,
     n_words: int,
     mentions: StringFeatures,
     names: StringFeatures,
@@ -453,17 +437,16 @@ def compare(  # pragma: no cover - compiled
     best: (N_FIELDS, m, c) float32 zeros, where the fields of ``StringSimilarity`` are written.
     nearest: (m, c) int64 zeros, where the number of the string with the best n-grams is written.
     entities: (m, c) int64, the candidates, -1 for none.
-    weights: (n-grams,) float32.
-    n_words: The number of words that have a number.
+    n_ngrams, n_words: How many n-grams and words have a number.
     first, count: (entities,) int64, where in ``names`` the strings of each entity begin, and how
         many they are.
     """
     mention = MentionLayout(
-        np.zeros(len(weights), dtype=np.float32),
+        np.zeros(n_ngrams, dtype=np.float32),
         np.zeros(n_words, dtype=np.bool_),
     )
     for i in range(entities.shape[0]):
-        norm = lay_out(mention, i, mentions, weights)
+        lay_out(mention, i, mentions)
         own_words = mentions.word_bounds[i + 1] - mentions.word_bounds[i]
         for j in range(entities.shape[1]):
             entity = entities[i, j]
@@ -471,7 +454,7 @@ def compare(  # pragma: no cover - compiled
                 continue
             best_here = best[:, i, j]
             for row in range(first[entity], first[entity] + count[entity]):
-                similarity = cosine(mention, norm, row, names, weights)
+                similarity = cosine(mention, row, names)
                 if similarity > best_here[NGRAMS]:
                     best_here[NGRAMS] = similarity
                     nearest[i, j] = row - first[entity]

@@ -4,11 +4,10 @@
 entity again and again these are one word.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from .string_features import interchanged_in
-from .words import words_of
+from .words import NEGATING, words_of
 
 # Endings of adjectives, each with those of the nouns that they are made of.
 _ADJECTIVES = {
@@ -63,6 +62,25 @@ def interchanged_words(entities: Iterable[Sequence[str]]) -> Iterator[tuple[str,
         if count >= least:
             yield word, other
             yield other, word
+
+
+def interchanged_in(names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The pairs of words in which two of these names differ, in alphabetical order.
+
+    The names have all other words in common, at least one. Their order does not count. Numbers and
+    words that negate never stand for others.
+    """
+    interchangeable = defaultdict(set)
+    for words in {frozenset(words_of(name)) for name in names}:
+        if len(words) < 2:
+            continue
+        for word in words:
+            if not word.isdigit() and word not in NEGATING:
+                interchangeable[words - {word}].add(word)
+    for words_there in interchangeable.values():
+        ordered = sorted(words_there)
+        for place, word in enumerate(ordered):
+            yield from ((word, second_word) for second_word in ordered[place + 1 :])
 
 
 def with_endings(word: str, pairs: Iterable[tuple[str, str]]) -> Iterator[str]:

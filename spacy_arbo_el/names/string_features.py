@@ -4,19 +4,21 @@ Words are compared in the singular: ``neoplasms`` is the word ``neoplasm``.
 
 N-grams are those of scikit-learn's ``char_wb``: of words with a space on both sides, never across
 words. A word that is shorter than the shortest n-gram is one n-gram itself. They are weighted by
-TF-IDF. The weights depend on many strings, so a string is stored as its counts, and weights are
-computed when strings are compared: an edit costs as much as the strings that it changes.
+TF-IDF, with the weights of names of many kinds, and words that such names have for each other
+count as nearly the same: what two strings have in common depends on no list.
+``experiments/name_statistics.py`` makes both files.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
+from functools import lru_cache
 from itertools import chain
+from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from spacy.util import minibatch
 
-from ..base.arrays import AppendOnly, int_array, mix, offsets_of, places_of, take_or
+from ..base.arrays import AppendOnly, int_array, mix, offsets_of, take_or
 from .comparison import N_FIELDS, Interchanged, StringFeatures, compare
 from .words import NEGATING, numbers_among, words_of
 
@@ -29,18 +31,21 @@ NGRAMS = (1, 3)
 # Strings whose n-grams are in memory at a time.
 BLOCK = 2048
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
+# An n-gram is numbered by its hash.
+N_NGRAMS = 1 << 18
+WEIGHTS = Path(__file__).with_name("ngram_weights.npz")
+# Two words, and how many entities have names that differ in these alone.
+INTERCHANGED = Path(__file__).with_name("interchanged_words.tsv")
 
 
 class NgramCounts(NamedTuple):
     """Counts of each n-gram in ``n`` strings.
 
-    keys: (k,) uint64, the keys of all n-grams, ascending, each once. A key is a hash of 64 bits.
     bounds: (n + 1,) int64, the n-grams of string i are at ``bounds[i]`` to ``bounds[i + 1]``.
-    ngrams: Places in ``keys``, ascending and each once per string.
+    ngrams: Numbers of n-grams below ``N_NGRAMS``, ascending and each once per string.
     counts: How often the string has them.
     """
 
-    keys: np.ndarray
     bounds: np.ndarray
     ngrams: np.ndarray
     counts: np.ndarray
@@ -65,70 +70,76 @@ def count_ngrams(strings: Sequence[str], shortest: int, longest: int) -> NgramCo
     values = (codes + np.uint64(1)) * FACTOR
 
     places = np.arange(len(codes))
-    keys = np.zeros(len(codes), dtype=np.uint64)
-    found_places: list[np.ndarray] = [places[:0]]
-    found_keys: list[np.ndarray] = [keys[:0]]
+    hashes = np.zeros(len(codes), dtype=np.uint64)
+    ngram_places: list[np.ndarray] = [places[:0]]
+    ngram_hashes: list[np.ndarray] = [hashes[:0]]
     for length in range(1, longest + 1):
         is_long = letters_left[places] >= length
         places = places[is_long]
-        keys = keys[is_long]
-        keys = mix(keys + values[places + length - 1])
+        hashes = mix(hashes[is_long] + values[places + length - 1])
         is_ngram = np.ones(len(places), dtype=bool)
         if length < shortest:
             # Only words of this length, from their beginning to their end.
             is_ngram = (letters_left[places] == length) & (
                 starts[word_of[places]] == places
             )
-        found_places.append(places[is_ngram])
-        found_keys.append(keys[is_ngram])
+        ngram_places.append(places[is_ngram])
+        ngram_hashes.append(hashes[is_ngram])
     owners = np.repeat(np.arange(len(strings)), n_words)[
-        word_of[np.concatenate(found_places)]
+        word_of[np.concatenate(ngram_places)]
     ]
-    return _counted(owners, np.concatenate(found_keys), len(strings))
+    numbers = (np.concatenate(ngram_hashes) % N_NGRAMS).astype(np.int64)
+    pairs, counts = np.unique(owners * N_NGRAMS + numbers, return_counts=True)
+    bounds = np.searchsorted(pairs, np.arange(len(strings) + 1) * N_NGRAMS)
+    return NgramCounts(bounds, pairs % N_NGRAMS, counts)
 
 
-def _counted(owners: np.ndarray, keys: np.ndarray, n_strings: int) -> NgramCounts:
-    """Hold n-grams of strings.
+@lru_cache(maxsize=1)
+def ngram_weights() -> np.ndarray:
+    """Inverse document frequency of each n-gram: (N_NGRAMS,) float32."""
+    with np.load(WEIGHTS) as arrays:
+        return arrays["weights"].astype(np.float32)
 
-    owners: (g,) int64, the string of each n-gram.
-    keys: (g,) uint64.
-    """
-    distinct, place = np.unique(keys, return_inverse=True)
-    width = max(len(distinct), 1)
-    pairs, counts = np.unique(owners * width + place, return_counts=True)
-    bounds = np.searchsorted(pairs, np.arange(n_strings + 1) * width)
-    return NgramCounts(distinct, bounds, pairs % width, counts)
+
+def _tf_idf(counted: NgramCounts) -> np.ndarray:
+    """The weight of each n-gram in its string, float32. Those of a string have the length 1."""
+    weights = (1 + np.log(counted.counts)) * ngram_weights()[counted.ngrams]
+    sizes = np.diff(counted.bounds)
+    owners = np.repeat(np.arange(len(sizes)), sizes)
+    lengths = np.sqrt(np.bincount(owners, weights**2, minlength=len(sizes)))
+    return (weights / lengths[owners]).astype(np.float32)
 
 
 class FeatureReader:
-    """Reads features of strings, counting strings per n-gram.
+    """Reads features of strings, and numbers words and sets of numbers as they come.
 
-    Not all strings that are compared need to be counted. An n-gram that no counted string has is
-    as if it were in no string.
+    interchanged: The words that names of one entity have for each other.
     """
 
     def __init__(self) -> None:
-        # The keys of n-grams, ascending, and their numbers. One attribute, since other threads read
-        # mentions while one adds strings.
-        self._known = np.zeros(0, dtype=np.uint64), int_array()
-        # The number of each word.
         self.words: dict[str, int] = {}
         self._numbers: dict[frozenset[str], int] = {}
-        self._n_strings = 0
-        # In how many counted strings each n-gram occurs.
-        self._frequency = AppendOnly.of(int_array())
+        self.interchanged = self._interchanged()
+
+    def _interchanged(self) -> Interchanged:
+        rows = [
+            line.split("\t") for line in INTERCHANGED.read_text("utf8").splitlines()
+        ]
+        first, right = (
+            int_array([_number_in(self.words, row[column]) for row in rows])
+            for column in (0, 1)
+        )
+        keys = np.concatenate([(first << 32) + right, (right << 32) + first])
+        counts = np.array([row[2] for row in rows] * 2, dtype=np.float32)
+        order = np.argsort(keys, kind="stable")
+        return Interchanged(keys[order], 1 / (1 + counts[order]))
 
     def read(self, strings: Sequence[str], *, add: bool = False) -> StringFeatures:
         """The features of strings.
 
-        add: Whether new n-grams, words and numbers are numbered, for strings that others are
-            compared with. Otherwise n-grams that were never added or counted are left out.
+        add: Whether new words and numbers are numbered, for strings that others are compared with.
         """
         counted = count_ngrams(strings, *NGRAMS)
-        numbers = (self._numbered if add else self._numbers_of)(counted.keys)[
-            counted.ngrams
-        ]
-        is_known = numbers >= 0
         groups = [list(dict.fromkeys(words_of(string))) for string in strings]
         words = [word for group in groups for word in group]
         lengths = int_array([len(word) for word in words])
@@ -138,132 +149,26 @@ class FeatureReader:
         negates = np.repeat(
             np.array([word in NEGATING for word in words], dtype=bool), lengths
         )
-
-        def number_in(numbers: dict[T, int], value: T) -> int:
-            return (
-                numbers.setdefault(value, len(numbers))
-                if add
-                else numbers.get(value, -1)
-            )
-
+        number_of = _number_in if add else _known_number
+        numbers = [number_of(self._numbers, numbers_among(group)) for group in groups]
         return StringFeatures(
-            offsets_of(is_known)[counted.bounds],
-            numbers[is_known].astype(np.int32),
-            1 + np.log(counted.counts[is_known].astype(np.float32)),
+            counted.bounds,
+            counted.ngrams.astype(np.int32),
+            _tf_idf(counted),
             offsets_of([len(group) for group in groups]),
-            np.array([number_in(self.words, word) for word in words], dtype=np.int32),
-            np.array(
-                [number_in(self._numbers, numbers_among(g)) for g in groups],
-                dtype=np.int32,
-            ),
+            np.array([number_of(self.words, word) for word in words], dtype=np.int32),
+            np.array(numbers, dtype=np.int32),
             offsets_of(lengths),
             np.where(negates, -letters, letters).astype(np.int32),
         )
 
-    def count(self, strings: Sequence[str], sign: int = 1) -> None:
-        """Count in how many of these strings each n-gram occurs.
 
-        sign: -1 to forget strings that were counted.
-        """
-        for block in minibatch(strings, BLOCK):
-            counted = count_ngrams(block, *NGRAMS)
-            ngrams = self._numbered(counted.keys)[counted.ngrams]
-            frequency = self._frequency.rows
-            frequency += sign * np.bincount(ngrams, minlength=len(frequency))
-        self._n_strings += sign * len(strings)
-
-    def _numbered(self, keys: np.ndarray) -> np.ndarray:
-        """(k,) int64, the numbers of n-grams. New ones for those that had none."""
-        numbers = self._numbers_of(keys)
-        is_new = numbers < 0
-        sorted_keys, known_numbers = self._known
-        first = len(sorted_keys)
-        numbers[is_new] = np.arange(first, first + is_new.sum())
-        self._frequency = self._frequency.with_rows(
-            np.zeros(int(is_new.sum()), dtype=np.int64)
-        )
-        at = np.searchsorted(sorted_keys, keys[is_new])
-        self._known = (
-            np.insert(sorted_keys, at, keys[is_new]),
-            np.insert(known_numbers, at, numbers[is_new]),
-        )
-        return numbers
-
-    def _numbers_of(self, keys: np.ndarray) -> np.ndarray:
-        """Numbers of n-grams: (k,) int64, -1 for none."""
-        sorted_keys, numbers = self._known
-        return take_or(numbers, places_of(sorted_keys, keys), -1)
-
-    def weights(self) -> np.ndarray:
-        """Inverse document frequency per n-gram: (n-grams,) float32. 0 where no counted string
-        has one.
-        """
-        frequency = self._frequency.rows
-        weights = np.log((1 + self._n_strings) / (1 + frequency)) + 1
-        return np.where(frequency > 0, weights, 0).astype(np.float32)
-
-    def numbers_of_words(self, words: Sequence[str]) -> np.ndarray:
-        """(w,) int64, the numbers of words, new ones if needed."""
-        numbers = [self.words.setdefault(word, len(self.words)) for word in words]
-        return int_array(numbers)
+def _number_in(numbers: dict[T, int], value: T) -> int:
+    return numbers.setdefault(value, len(numbers))
 
 
-class InterchangedWords:
-    """Counts of pairs of words that names of one entity have for each other.
-
-    reader: Numbers the words.
-    """
-
-    def __init__(self, reader: FeatureReader):
-        self._reader = reader
-        # In how many entities each pair, in alphabetical order, is found.
-        self._counts: Counter[tuple[str, str]] = Counter()
-        self._table: Interchanged | None = None
-
-    def count(self, names: Sequence[str], sign: int = 1) -> None:
-        """Count the pairs in the names of one entity.
-
-        sign: -1 to forget names that were counted.
-        """
-        pairs = set(interchanged_in(names))
-        for pair in pairs:
-            self._counts[pair] += sign
-            if not self._counts[pair]:
-                del self._counts[pair]
-        if pairs:
-            self._table = None
-
-    def table(self) -> Interchanged:
-        """The table that strings are compared with."""
-        table = self._table
-        if table is None:
-            pairs = list(self._counts)
-            words = list(chain.from_iterable(pairs))
-            first, right = self._reader.numbers_of_words(words).reshape(-1, 2).T
-            keys = np.concatenate([(first << 32) + right, (right << 32) + first])
-            counts = np.array(list(self._counts.values()) * 2, dtype=np.float32)
-            order = np.argsort(keys, kind="stable")
-            table = self._table = Interchanged(keys[order], 1 / (1 + counts[order]))
-        return table
-
-
-def interchanged_in(names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The pairs of words in which two of these names differ, in alphabetical order.
-
-    The names have all other words in common, at least one. Their order does not count. Numbers and
-    words that negate never stand for others.
-    """
-    interchangeable = defaultdict(set)
-    for words in {frozenset(words_of(name)) for name in names}:
-        if len(words) < 2:
-            continue
-        for word in words:
-            if not word.isdigit() and word not in NEGATING:
-                interchangeable[words - {word}].add(word)
-    for words_there in interchangeable.values():
-        ordered = sorted(words_there)
-        for place, word in enumerate(ordered):
-            yield from ((word, second_word) for second_word in ordered[place + 1 :])
+def _known_number(numbers: dict[T, int], value: T) -> int:
+    return numbers.get(value, -1)
 
 
 # Which values each bounds are of.
@@ -296,11 +201,6 @@ class StringTable:
 
     def __len__(self) -> int:
         return len(self._features.numbers)
-
-    @property
-    def garbage(self) -> float:
-        """Share of rows that no entity uses any more."""
-        return 1 - self._count.sum() / len(self) if len(self) else 0.0
 
     def has(self, entities: np.ndarray) -> np.ndarray:
         """(e,) bool, whether the strings of each entity are known. There may be none."""
@@ -360,14 +260,10 @@ class StringTable:
         self,
         mentions: StringFeatures,
         entities: np.ndarray,
-        weights: np.ndarray,
-        interchanged: Interchanged,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Compare mentions with the strings of their candidates.
 
         entities: (m, c) int64, -1 for none.
-        weights: See ``FeatureReader.weights``.
-        interchanged: See ``InterchangedWords``.
         RETURNS: (N_FIELDS, m, c) float32, the fields of ``StringSimilarity``. And (m, c) int64, the
             number of the most similar string by n-grams among those of the entity; 0 where none has
             an n-gram in common.
@@ -378,12 +274,12 @@ class StringTable:
             best,
             nearest,
             entities,
-            weights,
+            N_NGRAMS,
             len(self._reader.words),
             mentions,
             self._features,
             self._first,
             self._count,
-            interchanged,
+            self._reader.interchanged,
         )
         return best, nearest

@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.arrays import int_array, minus_ones, offsets_of, places_of
+from ..base.arrays import int_array, minus_ones, offsets_of
 from ..base.compiling import jit_helper, numba_jit
-from .british import american
 from .comparison import MIN_MISSPELLED, is_one_edit
 from .derivation import (
     PLURALS,
@@ -29,8 +28,8 @@ from .derivation import (
 from .folding import WORD as WORD_CHAR
 from .folding import kind_of, visible
 from .spellings import INVISIBLE, compatible, without_accents
-from .string_features import count_ngrams
-from .words import ROMAN, singular
+from .string_features import N_NGRAMS, count_ngrams
+from .words import ROMAN, american, singular
 
 # Words and numbers with their places; the ending of the genitive is no part of a word.
 WORD = re.compile(
@@ -98,14 +97,12 @@ class SimilarWords:
     words: The w words that are searched.
     numbers: (w,) int64, their numbers.
     sizes: (w,) int64, how many pairs of letters each has.
-    keys: (k,) uint64, the pairs of letters, ascending.
-    bounds, rows: The words with each pair, as ``rows[bounds[i]:bounds[i + 1]]``.
+    bounds, rows: The words with pair i of letters are ``rows[bounds[i]:bounds[i + 1]]``.
     """
 
     words: list[str]
     numbers: np.ndarray
     sizes: np.ndarray
-    keys: np.ndarray
     bounds: np.ndarray
     rows: np.ndarray
 
@@ -117,25 +114,20 @@ class SimilarWords:
         pairs = count_ngrams(searched, 2, 2)
         owners = np.repeat(np.arange(len(long)), np.diff(pairs.bounds))
         order = np.argsort(pairs.ngrams, kind="stable")
-        counts = np.bincount(pairs.ngrams, minlength=len(pairs.keys))
+        counts = np.bincount(pairs.ngrams, minlength=N_NGRAMS)
         return cls(
             searched,
             int_array(long),
             np.diff(pairs.bounds),
-            pairs.keys,
             offsets_of(counts),
             owners[order].astype(np.int32),
         )
 
     def search(self, word: str) -> list[int]:
         """The numbers of the words that this one is a misspelling of, the most similar first."""
-        pairs = count_ngrams([word], 2, 2).keys
-        places = places_of(self.keys, pairs)
-        at = places[places >= 0]
-        if not len(at):
-            return []
+        pairs = count_ngrams([word], 2, 2).ngrams
         rows = np.concatenate(
-            [self.rows[self.bounds[i] : self.bounds[i + 1]] for i in at]
+            [self.rows[self.bounds[pair] : self.bounds[pair + 1]] for pair in pairs]
         )
         shared = np.bincount(rows, minlength=len(self.sizes))
         dice = 2 * shared / (self.sizes + len(pairs))

@@ -1,4 +1,4 @@
-"""Words, numbers and legal forms in names, to compare names by."""
+"""Words and numbers in names, to compare names by, and the American spelling of British words."""
 
 import re
 from collections.abc import Collection
@@ -26,6 +26,60 @@ MIN_PLURAL = 4
 # A name with an ending in brackets, as titles of articles have it.
 _QUALIFIED = re.compile(r"(.*\S)\s+\([^()]+\)")
 _WORD = re.compile(r"[^\W\d_]+|\d+")
+# Stems of medicine and everyday words: "ae" and "oe" in general would spoil "aerobic" or "Joel".
+STEMS = {
+    "aemi": "emi",
+    "aetiolog": "etiolog",
+    "amoeb": "ameb",
+    "anaesth": "anesth",
+    "behaviour": "behavior",
+    "caec": "cec",
+    "coeliac": "celiac",
+    "colour": "color",
+    "faec": "fec",
+    "fibre": "fiber",
+    "foet": "fet",
+    "gynaec": "gynec",
+    "haem": "hem",
+    "humour": "humor",
+    "leuco": "leuko",
+    "odour": "odor",
+    "oedem": "edem",
+    "oesoph": "esoph",
+    "oestr": "estr",
+    "orthopaed": "orthoped",
+    "paediatr": "pediatr",
+    "pnoea": "pnea",
+    "rrhoea": "rrhea",
+    "sulph": "sulf",
+    "tumour": "tumor",
+}
+# Stems that are replaced in some words only. The "o" may end the stem before it ("angi-o-edema",
+# "gastr-o-esophageal"), and names of species and drugs are spelled the same everywhere.
+_EXCEPTIONS = {
+    "amoeb": "(?<![a-z])amoeb",
+    "haem": "haem(?!ophilus|atox|onch)",
+    "leuco": "leuco(?!vor)",
+    "oedem": "(?<![cik])oedem",
+    "oesoph": "(?<![a-z])oesoph",
+}
+BRITISH = re.compile(
+    "|".join(_EXCEPTIONS.get(stem, stem) for stem in STEMS), re.IGNORECASE | re.ASCII
+)
+
+# Endings of longer words, and a few words. They tell whether two words are the same; they are not
+# written, as "exercise" and "contour" have them everywhere.
+_ENDINGS = {
+    "our": "or",
+    "tre": "ter",
+    "ise": "ize",
+    "isation": "ization",
+    "yse": "yze",
+}
+_AMERICAN = {"grey": "gray", "mould": "mold"}
+_LATER = re.compile(
+    rf"(?<=[a-z]{{3}})(?:{'|'.join(_ENDINGS)})\Z|\A(?:{'|'.join(_AMERICAN)})\Z"
+)
 
 
 def words_of(string: str) -> list[str]:
@@ -156,3 +210,17 @@ def roman_value(numeral: str) -> int:
     values = [_VALUES[letter] for letter in numeral]
     pairs = zip(values, [*values[1:], 0])
     return sum(-value if value < following else value for value, following in pairs)
+
+
+def american_stem(stem: str) -> str:
+    """The American spelling of a stem that ``BRITISH`` matches, in the same case."""
+    american = STEMS[stem.lower()]
+    if stem.isupper():
+        return american.upper()
+    return american.capitalize() if stem[0].isupper() else american
+
+
+def american(word: str) -> str:
+    """A word in lower case as it is compared: "leukemia" for "leukaemia"."""
+    plain = BRITISH.sub(lambda match: STEMS[match[0]], word)
+    return _LATER.sub(lambda match: _ENDINGS.get(match[0]) or _AMERICAN[match[0]], plain)

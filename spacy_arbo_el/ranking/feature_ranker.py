@@ -21,7 +21,6 @@ from ..retrieval.neighbours import AllowedEntities, Neighbours
 from ..retrieval.similarity import Cosine
 from ..storage.files import pack_arrays, unpack_arrays
 from .contexts import fits_of
-from .entity_strings import EntityStrings
 from .features import FEATURES, CandidateFeatures, gather_features, namesakes
 from .ranker_fit import Labelled, cross_fit
 from .ranker_weights import Assessment, RankerWeights, share_among_equals
@@ -199,7 +198,7 @@ class FeatureRanker:
         RETURNS: The candidates with the features that were used, and how probable they are.
         """
         by_name = weights.assess(candidates)
-        if not self.context or not context.datastore.encoder.reads_passages:
+        if not self.context or not context.snapshot.encoder.reads_passages:
             return candidates, by_name
         open_mentions = np.flatnonzero(_is_open(candidates, by_name))
         if not len(open_mentions):
@@ -207,7 +206,7 @@ class FeatureRanker:
         open_records = take_rows(records, open_mentions)
         open_candidates = candidates.take(open_mentions)
         read = open_candidates.with_contexts(
-            fits_of(open_records, open_candidates, context.datastore, context.cache)
+            fits_of(open_records, open_candidates, context.snapshot, context.cache)
         )
         assessment = by_name.replaced(open_mentions, weights.assess(read))
         return candidates.replaced(open_mentions, read), assessment
@@ -227,11 +226,12 @@ class FeatureRanker:
         """Pretrained weights of the package, if encoder and similarity suit."""
         if not self.pretrained:
             return None
-        datastore = context.datastore
-        if datastore.settings.similarity != Cosine():
+        if context.snapshot.settings.similarity != Cosine():
             return None
         pretrained = pretrained_weights()
-        return pretrained.weights if pretrained.suit(datastore.encoder) else None
+        return (
+            pretrained.weights if pretrained.suit(context.snapshot.encoder) else None
+        )
 
     def gather(
         self,
@@ -244,13 +244,16 @@ class FeatureRanker:
 
         withheld: As in ``gather_features``.
         """
-        datastore = context.datastore
-        if not len(batch) or not len(datastore.kb):
+        snapshot = context.snapshot
+        if not len(batch) or not len(snapshot.kb):
             return None
-        strings = EntityStrings.of(datastore)
-        allowed = neighbours.allowed or datastore.allowed_entities(batch)
         return gather_features(
-            neighbours, batch.records, strings, allowed, self.n_reranked, withheld
+            neighbours,
+            batch.records,
+            snapshot.strings,
+            neighbours.allowed or snapshot.allowed_entities(batch),
+            self.n_reranked,
+            withheld,
         )
 
     def compare(
@@ -307,32 +310,28 @@ class FeatureRanker:
         RETURNS: The mentions that have a gold entity, and their candidates, part by part.
         """
         batch, neighbours, gold, _ = mentions
-        datastore = context.datastore
+        snapshot = context.snapshot
         count = neighbours.exemplars.width
-        part_of = np.arange(datastore.kb.entities.positions) * PRIME % PARTS
+        part_of = np.arange(snapshot.kb.entities.positions) * PRIME % PARTS
         gathered_rows = [int_array()]
         gathered = []
-        with datastore.reading() as retriever:
-            for part_number in range(PARTS):
-                withheld = part_of == part_number
-                rows = np.flatnonzero(take_or(withheld, gold, False).any(axis=1))
-                if len(rows):
-                    withheld_mentions = batch.take(rows)
-                    allowed = AllowedEntities.all_but(
-                        withheld,
-                        len(rows),
-                        datastore.allowed_entities(withheld_mentions),
-                    )
-                    exemplars = retriever.exemplars(
-                        withheld_mentions.encoded, count, allowed
-                    )
-                    without = neighbours.take(rows).with_exemplars(*exemplars)
-                    features = self.gather(
-                        withheld_mentions, without, context, withheld
-                    )
-                    if features is not None:
-                        gathered_rows.append(rows)
-                        gathered.append(features)
+        for part_number in range(PARTS):
+            withheld = part_of == part_number
+            rows = np.flatnonzero(take_or(withheld, gold, False).any(axis=1))
+            if not len(rows):
+                continue
+            mentions_withheld = batch.take(rows)
+            allowed = AllowedEntities.all_but(
+                withheld, len(rows), snapshot.allowed_entities(mentions_withheld)
+            )
+            exemplars = snapshot.retriever.exemplars(
+                mentions_withheld.encoded, count, allowed
+            )
+            without = neighbours.take(rows).with_exemplars(*exemplars)
+            features = self.gather(mentions_withheld, without, context, withheld)
+            if features is not None:
+                gathered_rows.append(rows)
+                gathered.append(features)
         return np.concatenate(gathered_rows), gathered
 
     def fit(
@@ -371,16 +370,16 @@ class FeatureRanker:
             return None
         rows = np.arange(len(batch))
         shares = np.ones(len(batch))
-        if len(context.datastore.exemplars) and neighbours.exemplars.width:
+        if len(context.snapshot.exemplars) and neighbours.exemplars.width:
             withheld, gathered = self.gather_withheld(mentions, context)
             candidates = CandidateFeatures.concat([candidates, *gathered])
             rows = np.concatenate([rows, withheld])
             by_entity = WITHHELD * _alike(gold[withheld].max(axis=1))
             shares = np.concatenate([np.full(len(batch), 1 - WITHHELD), by_entity])
-        if self.context and context.datastore.encoder.reads_passages:
+        if self.context and context.snapshot.encoder.reads_passages:
             # Half of the weight of a mention is on its names alone: most are ranked by these.
             records = take_rows(batch.records, rows)
-            fits = fits_of(records, candidates, context.datastore, context.cache)
+            fits = fits_of(records, candidates, context.snapshot, context.cache)
             read = candidates.with_contexts(fits)
             described = np.flatnonzero(read.column("described").any(axis=1))
             candidates = CandidateFeatures.concat([candidates, read.take(described)])

@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..base.arrays import Rows, TopK, at_columns, first_columns, take_or
 from ..base.bundled import are_english_words
-from ..mentions.record import MentionRecord
 from ..names.comparison import EXTRA
 from ..names.string_features import SAME_STRING
 from ..retrieval.neighbours import AllowedEntities, Neighbours
-from .entity_strings import EntityStrings
+
+if TYPE_CHECKING:
+    from ..mentions.record import MentionRecord
+    from ..retrieval.entity_strings import EntityStrings
 
 # How many candidates a mention has, at most, because its surface form is one of their strings.
 MAX_SAME_STRING = 128
@@ -229,8 +232,8 @@ def _or_mean(values: np.ndarray, is_known: np.ndarray) -> np.ndarray:
 
 def gather_features(
     neighbours: Neighbours,
-    records: Sequence[MentionRecord],
-    entity_strings: EntityStrings,
+    records: Sequence["MentionRecord"],
+    entity_strings: "EntityStrings",
     allowed: AllowedEntities | None,
     count: int,
     withheld: np.ndarray | None = None,
@@ -248,7 +251,7 @@ def gather_features(
     entities = _choose_candidates(neighbours, same, beginning, allowed, count)
     name, exemplar, rows = _vector_similarity(entities, neighbours, entity_strings)
     strings = [record.normalized for record in records]
-    similarity = entity_strings.index.similarity(strings, entities)
+    similarity = entity_strings.similarity(strings, entities)
     has_exemplar = entity_strings.has_exemplar[entities]
     if withheld is not None:
         hidden = take_or(withheld, entities, False)
@@ -279,7 +282,7 @@ def gather_features(
 
 
 def _contain(
-    records: Sequence[MentionRecord],
+    records: Sequence["MentionRecord"],
     ends: np.ndarray,
     begins: np.ndarray,
     same_string: np.ndarray,
@@ -357,7 +360,7 @@ def _choose_candidates(
 
 
 def _vector_similarity(
-    entities: np.ndarray, neighbours: Neighbours, entity_strings: EntityStrings
+    entities: np.ndarray, neighbours: Neighbours, entity_strings: "EntityStrings"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The similarity of vectors to candidates' texts and to their exemplars.
 

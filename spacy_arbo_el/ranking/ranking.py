@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from spacy.util import registry
@@ -22,7 +22,9 @@ from ..mentions.annotations import LEAST_RATIO, MOST_OF_EQUALS
 from ..mentions.labels import Identity
 from ..mentions.record import MentionBatch
 from ..retrieval.neighbours import Neighbours
-from .sources import SearchedEntities
+
+if TYPE_CHECKING:
+    from ..retrieval.snapshot import Snapshot
 
 # The logarithm of how many times as probable as the second the first candidate must be.
 LEAST_LEAD = float(np.log(LEAST_RATIO))
@@ -160,13 +162,13 @@ class RankedMentions(Rows):
 class RankingContext:
     """Data that a reranker may use beside batch and neighbours.
 
-    datastore: The knowledge base and the exemplars.
+    snapshot: The entities and the exemplars.
     calibration: Curves from similarity to log-odds.
     n_candidates: How many candidates a ranking has at most.
     cache: Keeps vectors and scores that are needed again; None to keep none.
     """
 
-    datastore: SearchedEntities
+    snapshot: "Snapshot"
     calibration: Calibration
     n_candidates: int
     cache: EncodingCache | None = None

@@ -4,48 +4,32 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from spacy.vocab import Vocab
 
-from ..base.arrays import minus_ones
 from ..base.errors import Warnings
-from ..base.log import log, warn_once
+from ..base.log import log
 from ..encoders.dual import DualEncoder
 from ..kb.knowledge_base import ArboKB
 from ..kb.loaders import load_kb
 from ..kb.respelling import respelled
-from ..kb.vector_cache import VectorCache
 from ..mentions.normalization.text import Normalizer
-from ..mentions.record import MentionBatch
 from ..names.spellings import folded
 from ..storage.locks import RevisionCache
 from .entity_texts import MIN_LOGGED, encode_texts
 from .exemplars import ExemplarStore
-from .neighbours import AllowedEntities
-from .retriever import Retriever
 from .settings import RetrieverBuilder, RetrieverSettings
-
-# The entities of its exact name that a mention which the encoder can't read may have.
-MOST_NAMED = 8
+from .snapshot import Revision, Snapshot
 
 T = TypeVar("T")
-
-
-class Revision(NamedTuple):
-    """A state of entities and exemplars, with the number of changes of each."""
-
-    kb: ArboKB
-    edits: int
-    exemplars: ExemplarStore
-    version: int
 
 
 class Datastore:
     """A knowledge base and exemplars with vectors of the current encoder.
 
-    ``reading`` gives a state that is up to date and does not change while it is used: edits by
+    ``snapshot`` gives a state that is up to date and does not change while it is used: edits by
     other threads wait, and reading threads do not wait for each other. Edits happen in ``editing``.
     Both use the ``guard`` of the knowledge base, so that ``kb.add`` and the like wait too.
 
@@ -74,9 +58,7 @@ class Datastore:
         self.exemplars = ExemplarStore()
         self._derived = RevisionCache()
         self._builder = RetrieverBuilder(settings)
-        # The search, and what it is of.
-        self._retriever: Retriever | None = None
-        self._searched: Revision | None = None
+        self._snapshot: Snapshot | None = None
         self._only: np.ndarray | None = None
 
     @property
@@ -86,27 +68,26 @@ class Datastore:
         return Revision(self.kb, self.kb.edits, exemplars, exemplars.version)
 
     @contextmanager
-    def reading(self) -> Iterator[Retriever]:
-        """Hold one datastore state, with up-to-date vectors.
+    def snapshot(self) -> Iterator[Snapshot]:
+        """Hold the present state, with up-to-date vectors.
 
-        Edits in the block are an error. The block gives the search over the entities and the
-        exemplars; a block within the block gives the same.
+        Edits in the block are an error. A block within the block gives the same.
         """
         guard = self.kb.guard
-        if self._retriever and guard.is_reading and not guard.is_writing:
+        if self._snapshot and guard.is_reading and not guard.is_writing:
             # It stays, even if a file changes.
-            yield self._retriever
+            yield self._snapshot
             return
         while True:
             kb = self.kb
             # Most often nothing has changed, and other readers need not be kept out.
             with kb.guard.reading():
-                if self._retriever and kb is self.kb and self._is_fresh:
-                    yield self._retriever
+                if self._snapshot and kb is self.kb and self._is_fresh:
+                    yield self._snapshot
                     return
-            with kb.guard.reading_after(partial(self._refresh, kb)) as retriever:
-                if retriever is not None:
-                    yield retriever
+            with kb.guard.reading_after(partial(self._refresh, kb)) as snapshot:
+                if snapshot is not None:
+                    yield snapshot
                     return
 
     @contextmanager
@@ -178,7 +159,8 @@ class Datastore:
     @property
     def _is_fresh(self) -> bool:
         return (
-            self._searched == self.revision
+            self._snapshot is not None
+            and self._snapshot.revision == self.revision
             and self.exemplars.fingerprint == self.encoder.fingerprint
             and not self.kb.has_changed_outside
             and self._is_encoded
@@ -189,38 +171,44 @@ class Datastore:
         texts = self.settings.verbalization, self.encoder.text_fingerprint
         return self.kb.vectors.are_of(*texts, self._only)
 
-    def refresh(self) -> Retriever:
-        """Encode what lacks current vectors. RETURNS: The search over entities and exemplars."""
-        with self.reading() as retriever:
-            return retriever
+    def refresh(self) -> Snapshot:
+        """Encode what lacks current vectors. RETURNS: The present state."""
+        with self.snapshot() as snapshot:
+            return snapshot
 
-    def _refresh(self, kb: ArboKB) -> Retriever | None:
-        """The search; None where another knowledge base has taken the place of one."""
+    def _refresh(self, kb: ArboKB) -> Snapshot | None:
+        """The present state; None where another knowledge base has taken the place of one."""
         if kb is not self.kb:
             return None
         start = time.perf_counter()
         self.kb.reload_if_changed()
-        if self._searched != self.revision:
-            self._retriever = None
+        if self._snapshot and self._snapshot.revision != self.revision:
+            self._snapshot = None
         encoder = self.encoder
         n_texts = 0
         if not self._is_encoded:
             n_texts = self._encode_entities()
         n_mentions = self.exemplars.sync(encoder.encode_mentions, encoder.fingerprint)
         if n_mentions:
-            self._retriever = None
+            self._snapshot = None
         if n_texts + n_mentions > MIN_LOGGED:
             seconds = time.perf_counter() - start
             message = "Encoded %d entity texts and %d exemplars in %.1f s"
             log.info(message, n_texts, n_mentions, seconds)
-        if self._retriever is None:
-            self._retriever = self._builder.build(self.kb, self.exemplars)
-            self._searched = self.revision
-        return self._retriever
+        if self._snapshot is None:
+            self._snapshot = Snapshot(
+                self.revision,
+                self._builder.build(self.kb, self.exemplars),
+                encoder,
+                self.settings,
+                self.normalizer,
+                self._derived,
+            )
+        return self._snapshot
 
     def _encode_entities(self, keep_old: bool = False) -> int:
         """Encode the entities that lack vectors. RETURNS: The number of texts encoded."""
-        self._retriever = None
+        self._snapshot = None
         encoder = self.encoder
         return self.kb.encode_missing(
             self.settings.verbalization,
@@ -235,7 +223,7 @@ class Datastore:
         """Encode the exemplars that lack vectors; those of entities stay as they are."""
         with self.editing():
             self.exemplars.sync(self.encoder.encode_mentions, self.encoder.fingerprint)
-            self._retriever = None
+            self._snapshot = None
 
     def encode_missing(self) -> None:
         """Encode what has no vector, and keep older vectors. Training uses this."""
@@ -263,66 +251,6 @@ class Datastore:
             yield
         finally:
             self._only = before
-
-    def vector_cache(self, kind: str, keys: np.ndarray) -> VectorCache:
-        """Vectors of further texts by the present encoder, to read and to extend.
-
-        kind: What the texts are, such as "descriptions"; see ``VectorCaches.of``.
-        keys: (n,) int64, see ``texts.keys_of``.
-        """
-        caches = self.kb.vectors.caches
-        persist = not self.encoder.is_trained
-        cache = caches.of(kind, self.encoder.text_fingerprint, persist=persist)
-        return caches.to_fill(cache, keys)
-
-    # What the search for a batch needs
-
-    def allowed_entities(self, batch: MentionBatch) -> AllowedEntities | None:
-        """Entities that each mention may be linked to. None where types do not count.
-
-        These are the entities with the mention's label as a type, and those without a type.
-        """
-        if not self.settings.match_types:
-            return None
-        _, first, numbers = np.unique(
-            batch.labels, return_index=True, return_inverse=True
-        )
-        masks = [
-            self._mask_of(batch.records[mention].label) for mention in first.tolist()
-        ]
-        shape = (len(masks), self.kb.entities.positions)
-        return AllowedEntities(numbers, np.array(masks, dtype=bool).reshape(shape))
-
-    def _mask_of(self, label: str) -> np.ndarray:
-        """Entities that a label's mentions may have: (positions,) bool."""
-
-        def build() -> np.ndarray:
-            mask = np.zeros(self.kb.entities.positions, dtype=bool)
-            mask[self.kb.entities.of_types([label])] = True
-            if len(self.kb) and not mask.any():
-                types = ", ".join(sorted(self.kb.entities.type_counts())[:5])
-                warn_once(Warnings.W547.format(label=label, types=types))
-            return mask
-
-        return self.derived(("allowed", label), build)
-
-    def named_entities(self, batch: MentionBatch) -> np.ndarray | None:
-        """Entities by name for unreadable mentions: (m, c) int64. Mentions that the encoder can't
-        read.
-
-        The more frequent ones come first; -1 for none. None where the encoder reads all mentions.
-        """
-        if batch.has_vector.all():
-            return None
-        entities = self.kb.entities
-        table = minus_ones((len(batch), MOST_NAMED))
-        for mention in np.flatnonzero(~batch.has_vector).tolist():
-            named = entities.at_all(entities.with_name(batch.normalized[mention]))
-            best = sorted(
-                named, key=lambda position: (-named[position].frequency, position)
-            )
-            table[mention, : len(best)] = best[:MOST_NAMED]
-        return table
 
     def warn_of_unknown_ids(self) -> None:
         """Warn of gold ids of exemplars that no entity has."""

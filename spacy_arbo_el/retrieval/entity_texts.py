@@ -7,6 +7,8 @@ import numpy as np
 from ..base.log import progress
 from ..encoders.dual import DualEncoder
 from ..encoders.protocol import Text
+from ..kb.knowledge_base import ArboKB
+from ..kb.vector_cache import VectorCache
 
 # Fewer texts or mentions are encoded without a message.
 MIN_LOGGED = 1000
@@ -30,3 +32,17 @@ def encode_texts(encoder: DualEncoder, texts: Sequence[Text]) -> np.ndarray:
             encoded.append(encoder.encode_texts(inputs))
             bar.update(len(rows))
     return np.concatenate(encoded)[np.argsort(order)]
+
+
+def vector_cache(
+    kb: ArboKB, encoder: DualEncoder, kind: str, keys: np.ndarray
+) -> VectorCache:
+    """Vectors of further texts by an encoder, to read and to extend.
+
+    kind: What the texts are, such as "descriptions"; see ``VectorCaches.of``.
+    keys: (n,) int64, see ``texts.keys_of``.
+    """
+    caches = kb.vectors.caches
+    persist = not encoder.is_trained
+    cache = caches.of(kind, encoder.text_fingerprint, persist=persist)
+    return caches.to_fill(cache, keys)

@@ -36,6 +36,7 @@ class ExemplarStore:
         self._vectors = AppendOnly.empty()
         self._readable = np.zeros(0, dtype=bool)
         self._entities: tuple[Any, np.ndarray] = (None, int_array())
+        self._rows_with: dict[str, list[int]] = {}
         self._rows: dict[MentionKey, int] = {}
 
     def __len__(self) -> int:
@@ -64,6 +65,17 @@ class ExemplarStore:
     def row(self, key: MentionKey) -> int:
         """Row of a mention, -1 if it is not stored."""
         return self._rows.get(key, -1)
+
+    def with_form(self, form: str) -> list[int]:
+        """Rows of the mentions with a surface form, which is in lower case."""
+        return self._rows_with.get(form, [])
+
+    def _index_forms(self, start: int = 0) -> None:
+        if not start:
+            self._rows_with = {}
+        for row in range(start, len(self)):
+            for form in forms_of(self.records[row]):
+                self._rows_with.setdefault(form, []).append(row)
 
     def extend(
         self,
@@ -95,6 +107,7 @@ class ExemplarStore:
             self.records.append(record)
             new.append(i)
         if new:
+            self._index_forms(len(self) - len(new))
             self.version += 1
             self.inputs = SpanInputs.concat([self.inputs, inputs.take(np.array(new))])
             complete = len(self.vectors) == len(self) - len(new)
@@ -116,7 +129,10 @@ class ExemplarStore:
         self._set_records(take_rows(self.records, remaining))
 
     def _set_record(self, row: int, record: MentionRecord) -> None:
+        before = self.records[row]
         self.records[row] = record
+        if forms_of(record) != forms_of(before):
+            self._index_forms()
         self.version += 1
         self._entities = None, int_array()
 
@@ -125,6 +141,7 @@ class ExemplarStore:
         self.version += 1
         self._rows = {record.key: row for row, record in enumerate(records)}
         self._entities = None, int_array()
+        self._index_forms()
 
     def relabel(self, key: MentionKey, kb_ids: tuple[str, ...]) -> None:
         """Replace the gold ids of a mention. It counts as a change, whatever they were."""
@@ -196,3 +213,9 @@ class ExemplarStore:
         if not isinstance(self.fingerprint, str):
             raise ValueError("the fingerprint of the encoder is no text")
         return self
+
+
+def forms_of(record: MentionRecord) -> list[str]:
+    """The surface forms of a mention, as it is and normalized: in lower case, each once."""
+    forms = record.text, record.normalized or record.text
+    return list(dict.fromkeys(form.lower() for form in forms))

@@ -93,8 +93,9 @@ def evaluated_entities(
     Gold entities of documents come first, then those near their mentions, then others at random.
     """
     stages = linker.stages
-    with linker.datastore.reading() as retriever:
-        owners = retriever.entities.owners
+    with linker.datastore.snapshot() as snapshot:
+        search = snapshot.retriever.entities
+        owners = search.owners
         names = np.bincount(
             owners[owners >= 0], minlength=linker.kb.entities.positions
         )
@@ -106,7 +107,7 @@ def evaluated_entities(
         ]
         for batch in map(stages.encode, batches):
             ids = [record.kb_ids for record in batch.records]
-            nearest = retriever.entities.nearest(batch.encoded, NEAREST).ids
+            nearest = search.nearest(batch.encoded, NEAREST).ids
             candidates_of.append(
                 np.concatenate([gold_positions(linker.kb, ids), nearest], axis=1)
             )

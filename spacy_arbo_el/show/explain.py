@@ -46,7 +46,7 @@ class Explainer:
         if row is None:
             row = len(spans)
             spans = [*spans, span]
-        with self.stages.datastore.reading():
+        with self.stages.datastore.snapshot():
             return self._explain_mention(span, spans, row, kb_id)
 
     def _explain_mention(
@@ -150,7 +150,7 @@ class Explainer:
         datastore = self.stages.datastore
         corrections = self.stages.corrections
         batch = ranked.batch.take(np.array([row]))
-        match = corrections.matches(batch, datastore).get(0)
+        match = corrections.matches(batch, datastore.refresh()).get(0)
         if match is None:
             return ""
         record = match.mention.record
@@ -182,7 +182,7 @@ class Explainer:
         datastore = self.stages.datastore
         if not vector.any():
             return "the encoder cannot read the mention, so only its namesakes are candidates"
-        search = datastore.refresh().entities
+        search = datastore.refresh().retriever.entities
         similarity = search.similarity_of(vector, position)
         if not np.isfinite(similarity):
             return (

@@ -19,7 +19,8 @@ from ..base.memory import release_memory
 from ..encoders.dual import TOWERS
 from ..encoders.inputs import SpanInputs
 from ..kb.texts import DistinctTexts
-from ..retrieval.datastore import Datastore, Revision
+from ..retrieval.datastore import Datastore
+from ..retrieval.snapshot import Revision
 from .cache import EmbeddingCache
 from .held_out import HeldOut
 from .losses import LearnsScale

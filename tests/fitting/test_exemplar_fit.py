@@ -33,7 +33,7 @@ class Watched(BestEvidence):
 
     def labelled(self, mentions, context):
         batch = mentions.batch
-        self.seen.append(([one.text for one in batch.records], surface_forms(context.datastore)))
+        self.seen.append(([one.text for one in batch.records], surface_forms(context.snapshot)))
         return len(batch)
 
     def fit_folds(self, parts, context):

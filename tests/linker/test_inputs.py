@@ -185,7 +185,7 @@ def linked(nlp, marked):
 def test_an_unnamed_entity_has_no_vector_and_is_linked_by_its_exemplar(tmp_path):
     nlp = build([*ENTITIES, COMET, Entity("C8", meta={"unnamed": True})], [*TRAIN, SEEN])
     linker = find_linker(nlp)
-    owners = set(linker.refresh().entities.owners.tolist())
+    owners = set(linker.refresh().retriever.entities.owners.tolist())
     texts = {e.id: position in owners for position, e in linker.kb.entities.items()}
     assert not texts.pop("C7")
     assert not texts.pop("C8")

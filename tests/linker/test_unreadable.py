@@ -51,7 +51,7 @@ def test_unreadable_entities_and_exemplars_are_near_to_nothing(nlp, linker):
     links = [linked(nlp, word) for word in ("Amazon", "Kathmandu", "x", "ship")]
     ids = {kb_id for link in links for kb_id in link.ids}
     assert ids == {entity.id for entity in ENTITIES}
-    retriever = linker.refresh()
+    retriever = linker.refresh().retriever
     rows = {linker.exemplars.records[row].text for row in retriever.exemplar_rows.tolist()}
     assert OTHER not in rows
     assert "Amazon" in rows

@@ -172,7 +172,7 @@ def test_a_saved_state_is_one_state(tiny_bert, linker):
 
 
 def test_an_edit_within_linking_is_an_error(linker):
-    with linker.datastore.reading(), pytest.raises(RuntimeError, match="E770"):
+    with linker.datastore.snapshot(), pytest.raises(RuntimeError, match="E770"):
         linker.kb.add(Entity("new", "new"))
     linker.kb.add(Entity("new", "new"))
 
@@ -181,13 +181,13 @@ def test_a_search_stays_in_use_when_another_program_edits_the_folder(tmp_path, l
     linker.kb.to_disk(tmp_path / "kb")
     linker.set_kb(tmp_path / "kb")
     expected = described(linker, DEV[:1])
-    with linker.datastore.reading() as retriever:
+    with linker.datastore.snapshot() as snapshot:
         with ArboKB.open(tmp_path / "kb") as other:
             other.add(Entity("new", "new"))
         assert linker.kb.has_changed_outside
-        assert linker.datastore.refresh() is retriever
-        with linker.datastore.reading() as within:
-            assert within is retriever
+        assert linker.datastore.refresh() is snapshot
+        with linker.datastore.snapshot() as within:
+            assert within is snapshot
         assert described(linker, DEV[:1]) == expected
     described(linker, DEV[:1])
     assert "new" in linker.kb

@@ -1,6 +1,5 @@
 """Similarity of strings by n-grams, words and numbers, against comparing pair by pair."""
 
-import itertools
 import os
 from collections import Counter
 
@@ -8,16 +7,31 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.feature_extraction.text import CountVectorizer
 
+from spacy_arbo_el.base.arrays import int_array, mix
 from spacy_arbo_el.names import string_features
-from spacy_arbo_el.names.comparison import is_one_edit
-from spacy_arbo_el.names.string_features import count_ngrams
+from spacy_arbo_el.names.comparison import (
+    EXTRA,
+    MISSING,
+    NGRAMS,
+    NUMBERS,
+    OPPOSED,
+    WORDS,
+    is_one_edit,
+)
+from spacy_arbo_el.names.string_features import (
+    FACTOR,
+    INTERCHANGED,
+    N_NGRAMS,
+    FeatureReader,
+    StringTable,
+    count_ngrams,
+    ngram_weights,
+)
 from spacy_arbo_el.names.words import NEGATING, numbers_among, words_of
-from spacy_arbo_el.ranking import entity_strings as strings_module
 
 from ..cases import cases
-from ..ranking.strings import index_of
 
 words = st.text(alphabet="abcXY 67", max_size=8) | st.sampled_from(
     [
@@ -36,23 +50,51 @@ words = st.text(alphabet="abcXY 67", max_size=8) | st.sampled_from(
 groups = st.lists(st.lists(words, max_size=3), min_size=1, max_size=5)
 
 
+def table_of(groups):
+    """The strings of each entity."""
+    table = StringTable(FeatureReader())
+    table.replace(np.arange(len(groups)), groups)
+    return table
+
+
+def compared(table, mentions, entities):
+    """The fields of ``StringSimilarity`` with one table, and the number of the nearest string."""
+    return table.compared(table._reader.read(mentions), np.array(entities))
+
+
+def ngram_number(ngram):
+    """The number of an n-gram, letter by letter."""
+    key = np.zeros(1, dtype=np.uint64)
+    for letter in ngram:
+        key = mix(key + np.array([ord(letter) + 1], dtype=np.uint64) * FACTOR)
+    return int(key[0] % N_NGRAMS)
+
+
+def ngram_counts(string, shortest=1, longest=3):
+    """How often a string has each n-gram, by number, after scikit-learn."""
+    lengths = shortest, longest
+    vectorizer = CountVectorizer(analyzer="char_wb", ngram_range=lengths, lowercase=False)
+    return Counter(map(ngram_number, vectorizer.build_analyzer()(string)))
+
+
+def ngram_cosine(first, second):
+    weights = ngram_weights()
+    vectors = [
+        {n: (1 + np.log(count)) * weights[n] for n, count in ngram_counts(string).items()}
+        for string in (first, second)
+    ]
+    lengths = [np.sqrt(sum(weight**2 for weight in v.values())) for v in vectors]
+    product = sum(weight * vectors[1].get(n, 0) for n, weight in vectors[0].items())
+    return product / np.prod(lengths) if product else 0.0
+
+
 @given(groups, st.data())
 def test_the_most_similar_string_of_each_entity(names, data):
-    surface_forms = [data.draw(st.lists(words, max_size=2)) for _ in names]
+    names = [list(dict.fromkeys(group)) for group in names]
     mentions = data.draw(st.lists(words, min_size=1, max_size=4))
     three = st.lists(st.integers(-1, len(names) - 1), min_size=3, max_size=3)
     entities = np.array([data.draw(three) for _ in mentions])
-    index = index_of(names, surface_forms)
-    similarity = index.similarity(mentions, entities)
-
-    distinct = [list(dict.fromkeys(s.lower() for s in g)) for g in [*names, *surface_forms]]
-    corpus = [s for g in distinct for s in g]
-    vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=(1, 3), sublinear_tf=True)
-    vectorizer.fit(corpus if any(s.strip() for s in corpus) else ["?"])
-
-    def ngrams(a, b):
-        pair = vectorizer.transform([a.lower(), b.lower()])
-        return pair[0].multiply(pair[1]).sum()
+    similarity, nearest = compared(table_of(names), mentions, entities)
 
     def common(a, b):
         a, b = set(words_of(a)), set(words_of(b))
@@ -61,30 +103,27 @@ def test_the_most_similar_string_of_each_entity(names, data):
     def same_numbers(a, b):
         return float(numbers_among(words_of(a)) == numbers_among(words_of(b)))
 
-    for view, measure in zip(similarity, (ngrams, common, same_numbers)):
-        for scores, strings in zip(view, (names, surface_forms)):
-            assert scores.shape == entities.shape
-            for i, mention in enumerate(mentions):
-                for j, entity in enumerate(entities[i]):
-                    best = max((measure(mention, s) for s in strings[entity]), default=0.0)
-                    best = best if entity >= 0 else 0.0
-                    assert scores[i, j] == pytest.approx(best, abs=1e-5)
-    nearest = index.nearest_names(mentions, entities)
+    measures = {NGRAMS: ngram_cosine, WORDS: common, NUMBERS: same_numbers}
+    for field, measure in measures.items():
+        assert similarity[field].shape == entities.shape
+        for i, mention in enumerate(mentions):
+            for j, entity in enumerate(entities[i]):
+                best = max((measure(mention, s) for s in names[entity]), default=0.0)
+                best = best if entity >= 0 else 0.0
+                assert similarity[field][i, j] == pytest.approx(best, abs=1e-5)
     for i, j in np.ndindex(entities.shape):
-        own = index.names_of(entities[i, j]) if entities[i, j] >= 0 else []
-        found = [
-            view[0, i, j] for view in (similarity.extra, similarity.missing, similarity.opposed)
-        ]
-        if not own:
+        strings = names[entities[i, j]] if entities[i, j] >= 0 else []
+        fields = similarity[[EXTRA, MISSING, OPPOSED], i, j]
+        if not strings:
             assert nearest[i, j] == 0
-            assert not any(found)
+            assert not fields.any()
             continue
-        score = ngrams(mentions[i], own[nearest[i, j]])
-        assert score == pytest.approx(similarity.ngrams[0, i, j], abs=1e-5)
+        score = ngram_cosine(mentions[i], strings[nearest[i, j]])
+        assert score == pytest.approx(similarity[NGRAMS, i, j], abs=1e-5)
         # Of names without a common n-gram, none is nearer than another.
         if score > 0:
-            expected = differences(mentions[i], own[nearest[i, j]], standing_for_each_other(names))
-            assert found == pytest.approx(expected, abs=1e-5)
+            expected = differences(mentions[i], strings[nearest[i, j]], interchanged())
+            assert fields == pytest.approx(expected, abs=1e-5)
 
 
 def shared(one, other):
@@ -92,18 +131,11 @@ def shared(one, other):
     return len(os.path.commonprefix([one, other]))
 
 
-def standing_for_each_other(names):
-    """In the names of how many entities each two words stand for each other, by comparing all."""
-    counts = Counter()
-    for own in names:
-        found = set()
-        for one, other in itertools.permutations([frozenset(words_of(name)) for name in own], 2):
-            word, another = one - other, other - one
-            if one & other and len(word) == len(another) == 1:
-                found.add((*word, *another))
-        counts.update(found)
-    numbers = {word for pair in counts for word in pair if word.isdigit()}
-    return Counter({p: n for p, n in counts.items() if not (numbers | NEGATING) & {*p}})
+def interchanged():
+    """How many entities have two words for each other."""
+    rows = [line.split("\t") for line in INTERCHANGED.read_text("utf8").splitlines()]
+    counts = {(word, other): int(count) for word, other, count in rows}
+    return counts | {(other, word): count for (word, other), count in counts.items()}
 
 
 def differences(mention, name, interchanged=None):
@@ -160,157 +192,66 @@ def differences(mention, name, interchanged=None):
 
 @pytest.mark.parametrize("mention, name, opposed", cases("siblings"))
 def test_what_names_of_siblings_differ_by(mention, name, opposed):
-    similarity = index_of([[name]]).similarity([mention], np.array([[0]]))
-    found = [view[0, 0, 0] for view in (similarity.extra, similarity.missing, similarity.opposed)]
-    assert found == pytest.approx(differences(mention, name))
+    similarity, _ = compared(table_of([[name]]), [mention], [[0]])
+    found = similarity[[EXTRA, MISSING, OPPOSED], 0, 0]
+    assert found == pytest.approx(differences(mention, name, interchanged()))
     assert found[2] == opposed
 
 
-def test_words_that_a_list_has_for_each_other_differ_less():
-    """Tumour and neoplasm are names of one entity twice; acute and chronic tell entities apart."""
-    index = index_of(
-        [
-            ["lung tumour", "neoplasm, lung"],
-            ["skin tumour", "skin neoplasm"],
-            ["acute hepatitis"],
-            ["chronic hepatitis"],
-            ["bone neoplasm", "acute pain"],
-        ]
-    )
-    mentions = ["bone tumour", "chronic pain"]
-    similarity = index.similarity(mentions, np.array([[4], [4]]))
-    assert similarity.extra[0, :, 0] == pytest.approx([6 / 10 / 3, 7 / 11])
-    assert similarity.missing[0, :, 0] == pytest.approx([8 / 12 / 3, 5 / 9])
+def test_words_that_names_have_for_each_other_differ_less():
+    """Tumor and neoplasm are names of one entity often; acute and chronic tell entities apart."""
+    table = table_of([["bone neoplasm", "acute pain"]])
+    similarity, _ = compared(table, ["bone tumor", "chronic pain"], [[0], [0]])
+    rest = 1 / (1 + interchanged()["neoplasm", "tumor"])
+    assert rest < 0.1
+    assert similarity[EXTRA, :, 0] == pytest.approx([5 / 9 * rest, 7 / 11])
+    assert similarity[MISSING, :, 0] == pytest.approx([8 / 12 * rest, 5 / 9])
 
 
 @given(groups, st.data())
-def test_an_index_that_was_edited_is_equal_to_one_that_is_built_anew(names, data):
+def test_a_table_that_was_edited_is_equal_to_one_that_is_built_anew(names, data):
     names = list(names)
-    surface_forms = [data.draw(st.lists(words, max_size=2)) for _ in names]
-    index = index_of(names, surface_forms)
+    table = table_of(names)
     mentions = data.draw(st.lists(words, min_size=1, max_size=4))
     for _ in range(data.draw(st.integers(1, 4))):
-        positions = data.draw(st.sets(st.integers(0, len(names) + 1), max_size=3))
-        positions = sorted(positions)
-        groups_of = [[data.draw(st.lists(words, max_size=3)) for _ in positions] for _ in range(2)]
-        for position, *both in zip(positions, *groups_of):
-            for kind, strings in zip((names, surface_forms), both):
-                kind += [[] for _ in range(position + 1 - len(kind))]
-                kind[position] = strings
-        changed = np.array(positions, dtype=np.int64)
-        index.replace_surface_forms(changed, groups_of[1])
-        index.forget_names(changed)
-        index.count_names(changed)
-        some = data.draw(st.lists(st.integers(-1, len(names)), min_size=1, max_size=3))
-        index.similarity(mentions[:1], np.array([some]))
-    surface_forms += [[] for _ in range(len(names) - len(surface_forms))]
-    names += [[] for _ in range(len(surface_forms) - len(names))]
-    anew = index_of(names, surface_forms)
+        positions = sorted(data.draw(st.sets(st.integers(0, len(names) + 1), max_size=3)))
+        strings = [data.draw(st.lists(words, max_size=3)) for _ in positions]
+        for position, group in zip(positions, strings):
+            names += [[] for _ in range(position + 1 - len(names))]
+            names[position] = group
+        changed = int_array(positions)
+        table.forget(changed)
+        assert not table.has(changed).any()
+        table.replace(changed, strings)
     entities = np.tile(np.arange(-1, len(names) + 2), (len(mentions), 1))
-    for mention in mentions:
-        assert index.with_surface_form(mention) == anew.with_surface_form(mention)
     for left, right in zip(
-        index.similarity(mentions, entities), anew.similarity(mentions, entities)
+        compared(table, mentions, entities), compared(table_of(names), mentions, entities)
     ):
         np.testing.assert_allclose(left, right, atol=1e-6)
-
-
-def test_replacing_again_and_again_leaves_garbage_that_is_measured():
-    names, every = [["a"], ["b"]], np.array([[0, 1]])
-    index = index_of(names)
-    for number in range(6):
-        index.similarity(["a"], every)
-        names[0] = [f"a {number}"]
-        index.forget_names(np.array([0]))
-        index.count_names(np.array([0]))
-    index.similarity(["a"], every)
-    assert index.garbage == pytest.approx(6 / 8)
-
-
-@given(groups, st.data())
-def test_names_need_not_be_counted_nor_kept(names, data):
-    """Weights come from what is counted, in whatever order the names are read."""
-    counted = np.array(sorted(data.draw(st.sets(st.integers(0, len(names) - 1)))), dtype=np.int64)
-    mentions = data.draw(st.lists(words, min_size=1, max_size=3))
-    everything = np.tile(np.arange(-1, len(names)), (len(mentions), 1))
-
-    def similarities(order, limit):
-        index = index_of([])
-        index._read_names = lambda entities: [names[e] for e in entities.tolist()]
-        index.count_names(counted)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(strings_module, "MAX_NAMES", limit)
-            for entity in order:
-                index.similarity(mentions, np.full((len(mentions), 1), entity))
-            return np.stack(index.similarity(mentions, everything))
-
-    order = data.draw(st.permutations(range(len(names))))
-    together = similarities([], 100)
-    np.testing.assert_allclose(similarities(order, 100), together, atol=1e-6)
-    np.testing.assert_allclose(similarities(order, 2), together, atol=1e-6)
-
-
-def test_only_the_names_of_candidates_are_read():
-    read = []
-    index = index_of([])
-    index._read_names = lambda entities: read.append(entities.tolist()) or [["x"] for _ in entities]
-    index.similarity(["x", "y"], np.array([[5, -1], [2, 5]]))
-    index.similarity(["x"], np.array([[2, 7]]))
-    assert index.names_of(5) == ["x"]
-    assert index.names_of(9) == ["x"]
-    assert read == [[2, 5], [7], [9]]
 
 
 @pytest.mark.parametrize("block", [1, 3])
 def test_strings_may_be_read_in_blocks(block, monkeypatch):
     names = [[f"name {i} of {'abc'[i % 3]}", f"{i}th"] for i in range(10)] + [[]]
-    forms = [[] for _ in names]
-    whole = index_of(names, forms)
+    whole = table_of(names)
     monkeypatch.setattr(string_features, "BLOCK", block)
-    in_blocks = index_of(names, forms)
+    in_blocks = table_of(names)
     mentions, entities = ["name 7", "3th of b", ""], np.arange(11)[None].repeat(3, axis=0)
-    for one, other in zip(*(index.similarity(mentions, entities) for index in (whole, in_blocks))):
+    for one, other in zip(*(compared(table, mentions, entities) for table in (whole, in_blocks))):
         assert one.tolist() == other.tolist()
 
 
 texts = st.text(alphabet=st.sampled_from("abc é\n\t\u3000\U00020000🙂ab "), max_size=12)
 
 
-def counted(strings, shortest, longest):
-    """For each string the counts of its n-grams, by key."""
-    found = count_ngrams(strings, shortest, longest)
-    assert (np.diff(found.keys.astype(object)) > 0).all()
-    spans = zip(found.bounds[:-1].tolist(), found.bounds[1:].tolist())
-    return [
-        dict(zip(found.keys[found.ngrams[a:b]].tolist(), found.counts[a:b].tolist()))
-        for a, b in spans
-    ]
-
-
 @given(st.lists(texts, max_size=5), st.integers(1, 6), st.integers(0, 3))
 @example(["a", "", "  "], 6, 0)
 def test_ngrams_are_those_of_scikit_learn(strings, shortest, more):
     lengths = shortest, shortest + more
-    analyze = CountVectorizer(
-        analyzer="char_wb", ngram_range=lengths, lowercase=False
-    ).build_analyzer()
-    expected = [Counter(analyze(string)) for string in strings]
-    key_of = {}
-    for ngrams, keys in zip(expected, counted(strings, *lengths)):
-        assert sorted(ngrams.values()) == sorted(keys.values())
-        # Alone, an n-gram has the same key as anywhere.
-        for ngram in ngrams:
-            if ngram not in key_of:
-                (only,) = (
-                    counted([ngram.strip()], len(ngram), len(ngram)) if is_word(ngram) else [{}]
-                )
-                key_of[ngram] = next(iter(only), None)
-            if key_of[ngram] is not None:
-                assert keys[key_of[ngram]] == ngrams[ngram]
-    distinct = {ngram for ngrams in expected for ngram in ngrams}
-    assert len(count_ngrams(strings, *lengths).keys) == len(distinct)
-
-
-def is_word(ngram):
-    """Whether an n-gram is a whole word with its two spaces."""
-    return len(ngram) > 2 and ngram[0] == ngram[-1] == " "
+    counts = count_ngrams(strings, *lengths)
+    spans = zip(counts.bounds[:-1].tolist(), counts.bounds[1:].tolist(), strict=True)
+    for string, (start, end) in zip(strings, spans, strict=True):
+        ngrams = counts.ngrams[start:end]
+        assert (np.diff(ngrams) > 0).all()
+        by_number = dict(zip(ngrams.tolist(), counts.counts[start:end].tolist()))
+        assert by_number == ngram_counts(string, *lengths)

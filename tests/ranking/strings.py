@@ -1,4 +1,4 @@
-"""Indices of strings for tests, made of lists."""
+"""Entities and exemplars for tests, and their strings."""
 
 from types import SimpleNamespace
 
@@ -6,26 +6,17 @@ import numpy as np
 from spacy.vocab import Vocab
 
 from spacy_arbo_el import ArboKB, SpanInputs
-from spacy_arbo_el.ranking.entity_strings import StringIndex
+from spacy_arbo_el.retrieval.entity_strings import EntityStrings
 from spacy_arbo_el.retrieval.exemplars import ExemplarStore
 
 
-def index_of(names, surface_forms=None):
-    """An index in which all names are counted. ``names`` may change: see ``forget_names``."""
-
-    def read_names(entities):
-        return [names[e] if e < len(names) else [] for e in entities.tolist()]
-
-    index = StringIndex(read_names)
-    forms = [[] for _ in names] if surface_forms is None else surface_forms
-    index.replace_surface_forms(np.arange(len(forms)), forms)
-    index.count_names(np.arange(len(names)))
-    return index
-
-
 def datastore_of(*entities):
-    """What ``EntityStrings`` reads of a datastore, without an encoder."""
-    return SimpleNamespace(kb=ArboKB(Vocab(), entities), exemplars=ExemplarStore(), normalizer=None)
+    """Entities without exemplars, and without an encoder."""
+    return SimpleNamespace(kb=ArboKB(Vocab(), entities), exemplars=ExemplarStore())
+
+
+def strings_of(datastore, earlier=None):
+    return EntityStrings(datastore.kb, datastore.exemplars, None, earlier)
 
 
 def inputs(count):

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from spacy_arbo_el import Entity, MentionRecord
 from spacy_arbo_el.mentions.sentences import contexts_around
-from spacy_arbo_el.ranking.contexts import WITHOUT_CONTEXT, Descriptions, fits_of, joined
+from spacy_arbo_el.ranking.contexts import WITHOUT_CONTEXT, fits_of
 from spacy_arbo_el.ranking.features import (
     FEATURES,
     MAX_DESCRIBED,
@@ -19,7 +19,7 @@ from spacy_arbo_el.ranking.features import (
     ContextFits,
     namesakes,
 )
-from spacy_arbo_el.storage.locks import RevisionCache
+from spacy_arbo_el.retrieval.snapshot import Descriptions, joined
 
 from .strings import datastore_of
 
@@ -35,9 +35,10 @@ class Encoder:
     """Counts some words. It notes what it reads."""
 
     reads_passages = True
+    is_trained = False
 
     def __init__(self, fingerprint="one"):
-        self.fingerprint, self.read = fingerprint, []
+        self.text_fingerprint, self.read = fingerprint, []
 
     def encode_passages(self, tower, texts, size):
         self.read += [(tower, text) for text in texts]
@@ -47,10 +48,8 @@ class Encoder:
 
 @pytest.fixture
 def datastore():
-    store, cache = datastore_of(*ENTITIES), RevisionCache()
+    store = datastore_of(*ENTITIES)
     store.encoder = Encoder()
-    store.derived = lambda name, *makers: cache.get(name, store.kb.edits, *makers)
-    store.vector_cache = lambda kind, _: store.kb.vectors.caches.of(kind, store.encoder.fingerprint)
     return store
 
 
@@ -65,6 +64,7 @@ def fits(datastore, records, entities):
     entities = np.array(entities)
     ngrams = np.tile(np.linspace(0.5, 0.4, entities.shape[1], dtype=np.float32), (len(entities), 1))
     candidates = replace(candidates_of(ngrams, entities >= 0), entities=entities)
+    datastore.descriptions = Descriptions(datastore.kb, datastore.encoder)
     return fits_of(records, candidates, datastore)
 
 
@@ -136,7 +136,7 @@ def test_edits_and_other_weights_are_noticed(datastore):
     datastore.encoder = Encoder("another")
     fits(datastore, records, entities)
     assert ("entity", joined(ENTITIES[1].title, ENTITIES[1].description)) in datastore.encoder.read
-    assert len(Descriptions.of(datastore)._rows) == 3
+    assert len(datastore.descriptions._rows) == 3
 
 
 def candidates_of(ngrams, valid):

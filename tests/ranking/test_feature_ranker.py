@@ -12,7 +12,6 @@ from spacy_arbo_el import Calibration, Entity, MentionBatch, MentionRecord, Neig
 from spacy_arbo_el.base.calibration import probability
 from spacy_arbo_el.ranking import ranker_fit
 from spacy_arbo_el.ranking.decisions import Clustering, Independent
-from spacy_arbo_el.ranking.entity_strings import EntityStrings
 from spacy_arbo_el.ranking.feature_ranker import FeatureRanker, feature_ranker
 from spacy_arbo_el.ranking.features import (
     CONTEXT_FEATURES,
@@ -36,7 +35,7 @@ from spacy_arbo_el.storage.files import pack_arrays
 
 from ..expecting import raises
 from .examples import ranked, top_k, weights_of
-from .strings import datastore_of, inputs
+from .strings import datastore_of, inputs, strings_of
 
 # Two mentions; entities 0 to 3; exemplars 7 (of entity 2) and 9 (of entity 1).
 NEIGHBOURS = Neighbours(
@@ -49,12 +48,12 @@ NAMES = [["aa"], ["bb"], ["cc"], ["dd"]]
 SURFACE_FORMS = [[], ["bb"], ["xx"], []]
 
 
-def strings_of(names, surface_forms=()):
+def strings_of_lists(names, surface_forms=()):
     datastore = datastore_of(*(Entity(str(i), *group) for i, group in enumerate(names)))
     forms = [(str(i), form) for i, group in enumerate(surface_forms) for form in group]
     records = [MentionRecord(("doc", n, n), (id_,), form) for n, (id_, form) in enumerate(forms)]
     datastore.exemplars.extend(records, inputs(len(records)))
-    return EntityStrings(datastore)
+    return strings_of(datastore)
 
 
 def records_of(*strings):
@@ -71,23 +70,21 @@ def batch_of(*strings):
 
 def gathered(*mentions, strings=None, neighbours=NEIGHBOURS, allowed=None, count=24):
     """The candidates of mentions with these surface forms."""
-    strings = strings or strings_of(NAMES, SURFACE_FORMS)
+    strings = strings or strings_of_lists(NAMES, SURFACE_FORMS)
     return gather_features(neighbours, records_of(*mentions), strings, allowed, count)
 
 
 def context_of(n_candidates=64, strings=None):
-    """A context whose datastore gives these strings of entities."""
-    strings = strings or strings_of(NAMES, SURFACE_FORMS)
-    datastore = SimpleNamespace(
+    """A context whose snapshot gives these strings of entities."""
+    strings = strings or strings_of_lists(NAMES, SURFACE_FORMS)
+    snapshot = SimpleNamespace(
         kb=range(4),
         exemplars=(),
-        derived=lambda name, build, update: strings,
+        strings=strings,
         allowed_entities=lambda batch: None,
         encoder=SimpleNamespace(reads_passages=False),
     )
-    return SimpleNamespace(
-        datastore=datastore, calibration=Calibration(), n_candidates=n_candidates
-    )
+    return SimpleNamespace(snapshot=snapshot, calibration=Calibration(), n_candidates=n_candidates)
 
 
 def features_of(candidates, mention, entity):
@@ -118,7 +115,7 @@ def test_the_features_of_candidates():
 
 
 def test_entities_with_the_same_string_are_candidates():
-    strings = strings_of([["far off"], ["x"], ["y"], ["z"]], [[], ["BB"]])
+    strings = strings_of_lists([["far off"], ["x"], ["y"], ["z"]], [[], ["BB"]])
     candidates = gathered("bb", "far off", strings=strings)
     assert 0 in candidates.entities[1], "it is not among the nearest"
     # Unless the mention may not be linked to it.
@@ -139,7 +136,7 @@ def test_all_owners_of_a_name_are_candidates_however_many():
     names = [["zz"]] * 40 + [["bb"], ["cc"]]
     exemplars = top_k([[7], [9]], [[0.99], [0.99]])
     neighbours = replace(NEIGHBOURS, exemplars=exemplars, exemplar_entities=np.array([[41], [41]]))
-    candidates = gathered("zz", "bb", strings=strings_of(names), neighbours=neighbours)
+    candidates = gathered("zz", "bb", strings=strings_of_lists(names), neighbours=neighbours)
     assert set(range(40)) | {41} <= set(candidates.entities[0].tolist())
     assert candidates.entities.shape[1] == 48
     assert (candidates.entities[1] >= 0).sum() == 3, "of its own string, nearest and exemplar"
@@ -285,7 +282,7 @@ def test_the_exemplar_nearer_than_the_texts_is_on_the_path():
 
 def test_fit_learns_from_gold_entities_and_forgets_with_too_few_mentions(rng):
     names = [[f"name {i}"] for i in range(4)]
-    context = context_of(strings=strings_of(names))
+    context = context_of(strings=strings_of_lists(names))
     gold = rng.integers(0, 4, (60, 1))
     strings = [f"the name {entity}" for entity in gold[:, 0].tolist()]
     batch = batch_of(*strings)
@@ -431,14 +428,14 @@ def test_frequency_counts_the_less_the_more_a_context_leads(rng):
     ],
 )
 def test_a_name_that_contains_the_mention_could_be_it(mention, name, contains):
-    candidates = gathered(mention, "bb", strings=strings_of([["zz"], [name], ["y"], ["z"]]))
+    candidates = gathered(mention, "bb", strings=strings_of_lists([["zz"], [name], ["y"], ["z"]]))
     features, _ = features_of(candidates, 0, 1)
     assert bool(features["contains"]) == contains
 
 
 @pytest.mark.parametrize("before, contains", [("It rained. ", False), ("We saw ", True)])
 def test_a_capital_at_the_beginning_of_a_sentence_makes_no_proper_name(before, contains):
-    strings = strings_of([["tumor"], ["tumor lysis"], ["y"], ["z"]])
+    strings = strings_of_lists([["tumor"], ["tumor lysis"], ["y"], ["z"]])
     records = [replace(record, before=before) for record in records_of("Tumor", "bb")]
     features, _ = features_of(gather_features(NEIGHBOURS, records, strings, None, 24), 0, 1)
     assert bool(features["contains"]) == contains

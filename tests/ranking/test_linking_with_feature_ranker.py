@@ -9,7 +9,6 @@ from spacy.util import registry
 
 from spacy_arbo_el import Entity, find_linker
 from spacy_arbo_el.fitting.calibrate import annotated_mentions, calibrate_pipeline, install
-from spacy_arbo_el.ranking.entity_strings import EntityStrings
 from spacy_arbo_el.ranking.feature_ranker import PARTS, PRIME
 from spacy_arbo_el.ranking.features import FEATURES, CandidateFeatures
 
@@ -93,7 +92,7 @@ def test_an_entity_without_a_name_goes_by_the_surface_forms_of_its_exemplars():
     assert features["exemplar"] == features["nearest"]
     # One without exemplars has its id as its name.
     everything = np.arange(-1, linker.kb.entities.positions)
-    has_only_id = EntityStrings(linker.datastore).has_only_id(everything)
+    has_only_id = linker.refresh().strings.has_only_id(everything)
     assert has_only_id.sum() == 1
     assert has_only_id[position + 1]
 

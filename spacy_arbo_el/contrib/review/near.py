@@ -47,7 +47,7 @@ class Near:
         with self.new.lock:
             rows = int_array([self.new.rows.row(key) for key in keys])
             mentions = self.new.rows.take(rows)
-        with self.linker.datastore.reading():
+        with self.linker.datastore.snapshot():
             ranked = self.linker.stages.rank_encoded(self._batch(mentions))
             return most_probable(
                 nearest_entities(ranked.ranking.candidates, self.linker.kb)
@@ -111,7 +111,7 @@ class Near:
             ids = [new.id_of(key) for key in mentions.keys]
         if not ids:
             return []
-        with linker.datastore.reading():
+        with linker.datastore.snapshot():
             ranked = linker.stages.rank_encoded(self._batch(mentions))
             decided = linker.stages.decide(ranked, linker.threshold)
             relinked = np.flatnonzero(

@@ -269,7 +269,7 @@ class WritingWorker:
             decisions.entities[rows], decisions.logits[rows], paths
         )
         stages = self.linker.stages
-        with stages.datastore.reading():
+        with stages.datastore.snapshot():
             texts = stages.link_texts(
                 self.mentions.candidates.take(rows), decisions_here
             )

@@ -11,8 +11,8 @@ from spacy.util import registry
 
 from ...base.arrays import int_array
 from ...encoders.stretches import UNCUT, stretches_of
-from ...names.british import BRITISH, american_stem
 from ...names.characters import TYPOGRAPHY, plain_characters
+from ...names.words import BRITISH, american_stem
 
 # Function from a text and the offsets of its mentions, (n, 2) int64 start and end character with
 # the end exclusive, to the text to read instead and the offsets there. A normalizer changes

@@ -73,7 +73,7 @@ def retrieved(nlp, texts=(*DEV, *TRAIN)):
     """What a reranker gets: the mentions of texts with their neighbours, and its context."""
     stages = find_linker(nlp).stages
     batch = stages.encode(stages.reader.read_docs(docs_of(nlp, texts)))
-    with stages.datastore.reading():
+    with stages.datastore.snapshot():
         yield batch, stages.retrieve(batch), stages.context
 
 

@@ -93,7 +93,7 @@ def test_a_residual_that_adds_nothing_has_the_ranking_by_vectors(tiny_bert, monk
     assert residual.from_bytes(residual.to_bytes()).vector_curves == curves
     stages = linker.stages
     batch = stages.encode(stages.reader.read_docs(docs_of(nlp, DEV)))
-    with stages.datastore.reading():
+    with stages.datastore.snapshot():
         neighbours = stages.retrieve(batch)
         expected = BestEvidence()(batch, neighbours, stages.context).candidates.ids
         by_scores = replace(residual, as_feature=False, ranker=BestEvidence())

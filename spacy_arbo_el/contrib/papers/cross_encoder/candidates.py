@@ -17,7 +17,7 @@ from ....linking.stages import LinkingStages
 from ....mentions.labels import gold_positions, is_gold
 from ....mentions.record import MentionBatch
 from ....ranking.ranking import log_odds_by_vectors
-from ....retrieval.datastore import Datastore
+from ....retrieval.exemplars import ExemplarStore
 from ....retrieval.neighbours import Neighbours
 
 
@@ -78,14 +78,14 @@ def make_candidates(
     """
     candidates = [TopK.empty(0, count)]
     gold = [TopK.empty(0, 1)]
-    with stages.datastore.reading():
-        documents = ExemplarDocuments.of(stages.datastore)
+    with stages.datastore.snapshot() as snapshot:
+        documents = ExemplarDocuments.of(snapshot.exemplars)
         for batch in map(stages.encode, batches):
             neighbours = neighbours_for_training(stages, batch, documents)
             ranked = log_odds_by_vectors(neighbours, stages.calibration)
             candidates.append(ranked.resized(count))
             gold_ids = [record.kb_ids for record in batch.records]
-            positions = gold_positions(stages.datastore.kb, gold_ids)
+            positions = gold_positions(snapshot.kb, gold_ids)
             gold.append(TopK(positions, ranked.scores_or_least(positions)))
     first = TopK.concat(candidates)
     all_gold = TopK.concat(gold)
@@ -105,9 +105,9 @@ class ExemplarDocuments(NamedTuple):
     counts: np.ndarray
 
     @classmethod
-    def of(cls, datastore: Datastore) -> "ExemplarDocuments":
+    def of(cls, exemplars: ExemplarStore) -> "ExemplarDocuments":
         numbers: dict[str, int] = {}
-        keys = (record.key[0] for record in datastore.exemplars.records)
+        keys = (record.key[0] for record in exemplars.records)
         of_exemplar = [numbers.setdefault(key, len(numbers)) for key in keys]
         array = int_array(of_exemplar)
         return cls(numbers, array, np.bincount(array, minlength=len(numbers)))
@@ -117,7 +117,7 @@ def neighbours_for_training(
     stages: LinkingStages, batch: MentionBatch, documents: ExemplarDocuments
 ) -> Neighbours:
     """The neighbours of encoded mentions, without the exemplars of a mention's own document."""
-    datastore = stages.datastore
+    snapshot = stages.datastore.refresh()
     count = stages.inference.n_exemplars
     own_documents = np.array(
         [documents.numbers.get(record.key[0], -1) for record in batch.records]
@@ -128,22 +128,21 @@ def neighbours_for_training(
         if count
         else 0
     )
-    with datastore.reading() as retriever:
-        neighbours = retriever.neighbours(
-            batch,
-            datastore.settings.n_candidates,
-            count + extra,
-            0,
-            allowed=datastore.allowed_entities(batch),
-            named=datastore.named_entities(batch),
-        )
+    neighbours = snapshot.retriever.neighbours(
+        batch,
+        snapshot.settings.n_candidates,
+        count + extra,
+        0,
+        allowed=snapshot.allowed_entities(batch),
+        named=snapshot.named_entities(batch),
+    )
     if not extra:
         return neighbours
     # The retriever may give more than are asked for: those of further entities.
     width = max(neighbours.exemplars.width - extra, count)
     is_own = documents.of_exemplar[neighbours.exemplars.ids] == own_documents[:, None]
     exemplars = neighbours.exemplars.where(~is_own).first(width)
-    entities = datastore.exemplars.entities(datastore.kb)[exemplars.ids]
+    entities = snapshot.exemplars.entities(snapshot.kb)[exemplars.ids]
     return neighbours.with_exemplars(
         exemplars, np.where(exemplars.valid, entities, -1)
     )

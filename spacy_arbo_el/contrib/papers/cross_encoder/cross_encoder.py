@@ -14,7 +14,6 @@ from ....encoders.inputs import SpanInputs
 from ....encoders.windows import check_size
 from ....mentions.labels import is_gold
 from ....mentions.record import MentionBatch
-from ....ranking.entity_strings import EntityStrings
 from ....ranking.feature_ranker import GAP, FeatureRanker
 from ....ranking.features import CandidateFeatures
 from ....ranking.ranking import (
@@ -117,7 +116,7 @@ class CrossEncoder:
         scores = np.full(first.shape, np.nan, dtype=np.float32)
         if valid.any():
             assert self.scorer is not None
-            if self.scorer.retriever != context.datastore.encoder.fingerprint:
+            if self.scorer.retriever != context.snapshot.encoder.fingerprint:
                 warn_once(PaperMessages.W870)
             pairs = self.pairs(batch, np.where(valid, first, -1), context)
             scores[valid] = self.scorer(pairs, context.cache)
@@ -135,18 +134,18 @@ class CrossEncoder:
         candidates: (m, c) int64 positions of entities, -1 for none.
         """
         assert self.scorer is not None
-        datastore = context.datastore
+        snapshot = context.snapshot
         tokenizer = self.scorer.tokenizer
-        index = EntityStrings.of(datastore).index
+        strings = snapshot.strings
         rows, columns = np.nonzero(candidates >= 0)
         entities = candidates[rows, columns]
-        names = index.nearest_names(batch.normalized, candidates)[rows, columns]
+        names = strings.nearest_names(batch.normalized, candidates)[rows, columns]
         keys, part_of = np.unique(entities * NAMES + names, return_inverse=True)
         titled = list(zip((keys // NAMES).tolist(), (keys % NAMES).tolist()))
-        entity_of = datastore.kb.entities.at_all([entity for entity, _ in titled])
+        entity_of = snapshot.kb.entities.at_all([entity for entity, _ in titled])
         texts = [
             entity_texts(
-                entity_of[entity], name, index.names_of(entity), datastore.normalizer
+                entity_of[entity], name, strings.names_of(entity), snapshot.normalizer
             )
             for entity, name in titled
         ]

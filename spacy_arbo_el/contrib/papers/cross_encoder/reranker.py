@@ -272,7 +272,7 @@ def train_reranker(
     fingerprint = linker.encoder.fingerprint
     scorer = PairScorer.create(source, reranker.size, fingerprint, training.seed)
     stages = linker.stages
-    with linker.datastore.reading():
+    with linker.datastore.snapshot():
         held_out = labelled_mentions(stages, dev, training.n_candidates)
         learned = labelled_mentions(stages, train, training.n_candidates)
         weight = fit_weight(held_out.table) if training.residual else 0.0

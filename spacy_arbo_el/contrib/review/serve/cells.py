@@ -183,7 +183,7 @@ def candidates(
     entities = linker.kb.entities
     threshold = linker.threshold
     spans = [[query.span(linker.vocab)] for query in queries]
-    with linker.datastore.reading():
+    with linker.datastore.snapshot():
         allowed = _allowed(linker.datastore, queries)
         links = linker.stages.link(spans, threshold, allowed).links
         scored = [

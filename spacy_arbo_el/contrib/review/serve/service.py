@@ -30,8 +30,8 @@ from ....kb.vectors import NAMES
 from ....linker import ArboLinker, find_linker
 from ....mentions.annotations import Link, annotate, links_of
 from ....mentions.getters import GroupSpans, find_mentions, place_of, set_mentions
-from ....retrieval.datastore import Revision
-from ....retrieval.entity_texts import encode_texts
+from ....retrieval.entity_texts import encode_texts, vector_cache
+from ....retrieval.snapshot import Revision
 from . import schema
 from .batching import SharedCall
 from .cells import candidates
@@ -122,7 +122,7 @@ class Service:
         )
         new = dict(zip(keys_of(texts), texts))
         keys = np.array(list(new), dtype=np.int64)
-        cache = datastore.vector_cache(NAMES, keys)
+        cache = vector_cache(datastore.kb, datastore.encoder, NAMES, keys)
         missing = keys[~cache.has(keys)]
         if len(missing):
             cache.put(
@@ -168,7 +168,7 @@ class Service:
 
         def run(items: list[Any]) -> Any:
             zone = nullcontext() if self.alone is None else self.nlp.memory_zone()
-            with self.alone or nullcontext(), zone, self.linker.datastore.reading():
+            with self.alone or nullcontext(), zone, self.linker.datastore.snapshot():
                 return function(items)
 
         return run

@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el import Entity, MentionRecord
-from spacy_arbo_el.ranking import entity_strings
-from spacy_arbo_el.ranking.entity_strings import EntityStrings
+from spacy_arbo_el.retrieval import entity_strings
 
-from .strings import datastore_of, inputs
+from ..ranking.strings import datastore_of, inputs, strings_of
 
 IDS = ["a", "b", "c", "d"]
 strings = st.text(alphabet="abX 1", max_size=6)
@@ -63,19 +62,19 @@ def mention(text, normalized=None):
     return MentionRecord(("doc", 0, 1), (), text, normalized=normalized or text)
 
 
-@given(st.data(), st.sampled_from([1, 2, 16384]))
-def test_updated_strings_are_those_that_are_read_anew(data, counted):
+@given(st.data(), st.sampled_from([1, 100]))
+def test_updated_strings_are_those_that_are_read_anew(data, most_names):
     datastore = datastore_of()
     edits = Edits(datastore, data)
     kinds = [edits.upsert, edits.undo, edits.remove, edits.merge, edits.learn, edits.forget]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(entity_strings, "MAX_COUNTED", counted)
-        current = EntityStrings(datastore)
+        patch.setattr(entity_strings, "MAX_NAMES", most_names)
+        current = strings_of(datastore)
         for _ in range(data.draw(st.integers(1, 5))):
             for edit in data.draw(st.lists(st.sampled_from(kinds), max_size=3)):
                 edit()
-            current = current.updated(datastore) or EntityStrings(datastore)
-            anew = EntityStrings(datastore)
+            current = strings_of(datastore, current)
+            anew = strings_of(datastore)
             assert current.has_exemplar.tolist() == anew.has_exemplar.tolist()
             mentions = [data.draw(strings), "a", "X 1"]
             records = [mention(text) for text in mentions]
@@ -83,14 +82,43 @@ def test_updated_strings_are_those_that_are_read_anew(data, counted):
             entities = np.tile(np.arange(-1, datastore.kb.entities.positions), (3, 1))
             flags = [s.has_only_id(entities).tolist() for s in (current, anew)]
             assert flags[0] == flags[1]
-            both = (s.index.similarity(mentions, entities) for s in (current, anew))
+            both = (s.similarity(mentions, entities) for s in (current, anew))
             for left, right in zip(*both):
                 np.testing.assert_allclose(left, right, atol=1e-6)
+            nearest = [s.nearest_names(mentions, entities).tolist() for s in (current, anew)]
+            assert nearest[0] == nearest[1]
+
+
+def test_mentions_are_compared_with_names_and_with_surface_forms():
+    datastore = datastore_of(Entity("a", "Flu"), Entity("b", "b"))
+    for number, (id_, text) in enumerate([("a", "Grippe"), ("b", "cold"), ("b", "a cold")]):
+        record = replace(mention(text), key=(f"doc{number}", 0, 1), kb_ids=(id_,))
+        datastore.exemplars.extend([record], inputs(1))
+    similarity = strings_of(datastore).similarity(["flu", "grippe"], np.array([[0, 1], [0, -1]]))
+    names, forms = similarity.ngrams > 0.99
+    assert names.tolist() == [[True, False], [False, False]]
+    assert forms.tolist() == [[False, False], [True, False]]
+
+
+def test_only_the_names_of_candidates_are_read(monkeypatch):
+    strings = strings_of(datastore_of(*(Entity(f"E{i}", "x", aliases=["X"]) for i in range(10))))
+    read, at_all = [], strings._entities.at_all
+
+    def note_and_read(positions):
+        read.append(positions)
+        return at_all(positions)
+
+    monkeypatch.setattr(strings._entities, "at_all", note_and_read)
+    strings.similarity(["x", "y"], np.array([[5, -1], [2, 5]]))
+    strings.similarity(["x"], np.array([[2, 7]]))
+    assert strings.names_of(5) == ["x"]
+    assert strings.names_of(9) == ["x"]
+    assert read == [[2, 5], [7], [9]]
 
 
 def test_entities_with_names_that_begin_with_a_proper_name_where_they_are_few():
     titles = ["Halix", "Halix Oil", "HALIX  Foods Inc.", "Halixor", "New A", "New B", "New C"]
-    strings = EntityStrings(datastore_of(*(Entity(title, title) for title in titles)))
+    strings = strings_of(datastore_of(*(Entity(title, title) for title in titles)))
     records = [mention("Halix"), mention("halix"), mention("New"), mention("Oil")]
     assert strings.beginning_with(records, 2).tolist() == [[1, 2], [-1, -1], [-1, -1], [-1, -1]]
 
@@ -100,20 +128,9 @@ def test_entities_with_the_string_of_a_mention():
         Entity("a", "far off"), Entity("b", "x", aliases=["Tumour"]), Entity("c", "bb")
     )
     datastore.exemplars.extend([MentionRecord(("doc", 0, 1), ("b",), "BB")], inputs(1))
-    owners = EntityStrings(datastore).owners
+    owners = strings_of(datastore).owners
     records = [mention("Bb"), mention("no"), mention("tumour", "tumor"), mention("Far Off")]
     assert owners(records, 2).tolist() == [[1, 2], [-1, -1], [1, -1], [0, -1]]
-
-
-def test_weights_come_from_some_entities_of_a_large_knowledge_base(monkeypatch):
-    """Also by a part of the entities, an n-gram of all names weighs less than a rare one."""
-    monkeypatch.setattr(entity_strings, "MAX_COUNTED", 4)
-    names = [f"common {'rare' if i % 8 == 0 else 'usual'}" for i in range(64)]
-    datastore = datastore_of(*(Entity(f"E{i}", name) for i, name in enumerate(names)))
-    index = EntityStrings(datastore).index
-    (by_name,) = index.similarity(["rare"], np.array([[1, 8]])).ngrams[0]
-    assert by_name[1] > by_name[0]
-    assert by_name[0] > 0
 
 
 def test_the_share_of_exemplars_with_the_surface_form_of_a_mention():
@@ -123,7 +140,7 @@ def test_the_share_of_exemplars_with_the_surface_form_of_a_mention():
     for number, (id_, text) in enumerate(zip(owners, texts)):
         records = [replace(mention(text), key=(f"doc{number}", 0, 1), kb_ids=(id_,))]
         datastore.exemplars.extend(records, inputs(1))
-    strings = EntityStrings(datastore)
+    strings = strings_of(datastore)
     every = np.array([[0, 1, 2, 3, -1]])
     shares = strings.attested([mention("flu")], every)
     assert shares[0] == pytest.approx([2 / 3, 1 / 3, 0, 0, 0])
