@@ -51,7 +51,11 @@ from spacy_arbo_el.ranking.feature_ranker import (
     vectors_of_probes,
 )
 from spacy_arbo_el.ranking.features import CandidateFeatures
-from spacy_arbo_el.ranking.ranker_weights import SIGNS, Assessment, RankerWeights
+from spacy_arbo_el.ranking.ranker_weights import (
+    PRESENCE_FEATURES,
+    Assessment,
+    RankerWeights,
+)
 from spacy_arbo_el.ranking.ranking import AnnotatedMentions
 from spacy_arbo_el.ranking.trees import Trees
 from spacy_arbo_el.retrieval.neighbours import Neighbours
@@ -195,22 +199,24 @@ def fit(corpora: list[tuple[str, list[Way]]]) -> RankerWeights:
     if labelled.useful.sum() < ranker_fit.MIN_MENTIONS:
         raise SystemExit("There are too few mentions.")
     fold_of = ranker_fit.folds_of(np.concatenate([part.documents for part in parts]))
-    way = ranker_fit.best_way(labelled, fold_of, ranker_fit.FOLDS, None)
-    data = ranker_fit.presence_data(way, labelled, np.concatenate(presence, axis=1))
+    networks = ranker_fit.best_networks(labelled, fold_of, ranker_fit.FOLDS, None)
+    data = ranker_fit.presence_data(
+        networks, labelled, np.concatenate(presence, axis=1)
+    )
     # The trees decide alone.
-    by_trees = [data.temperature, *np.zeros(len(SIGNS)), 1.0, 0.0]
+    by_trees = [data.temperature, *np.zeros(len(PRESENCE_FEATURES)), 1.0, 0.0]
     curve = np.array(by_trees, dtype=np.float32)
     trees = boosted(data)
     return with_doubts(
-        replace(way.mean, curve=curve, coverage=data.coverage, trees=trees)
+        replace(networks.mean, curve=curve, coverage=data.coverage, trees=trees)
     )
 
 
 def with_doubts(weights: RankerWeights) -> RankerWeights:
     """The same with ``DOUBTS`` beside the trees."""
-    doubts = [DOUBTS.get(name, 0.0) for name in SIGNS]
+    doubts = [DOUBTS.get(name, 0.0) for name in PRESENCE_FEATURES]
     curve = weights.curve.copy()
-    curve[1 : 1 + len(SIGNS)] += np.array(doubts, dtype=np.float32)
+    curve[1 : 1 + len(PRESENCE_FEATURES)] += np.array(doubts, dtype=np.float32)
     return replace(weights, curve=curve)
 
 
@@ -237,13 +243,13 @@ def boosted(data: ranker_fit.PresenceData) -> Trees:
         max_depth=DEPTH,
         min_samples_leaf=MIN_LEAF,
         l2_regularization=10.0,
-        monotonic_cst=list(SIGNS.values()),
+        monotonic_cst=list(PRESENCE_FEATURES.values()),
         early_stopping=False,
         random_state=0,
     )
     counted = data.counts > 0
     weights = data.counts[counted] / data.counts[counted].mean()
-    model.fit(data.evidence[counted], data.present[counted], sample_weight=weights)
+    model.fit(data.features[counted], data.present[counted], sample_weight=weights)
     # The trees are not part of scikit-learn's interface; the check below says if they change.
     parts = [predictors[0].nodes for predictors in model._predictors]
     sizes = np.array([1, *(len(part) for part in parts)])
@@ -258,16 +264,16 @@ def boosted(data: ranker_fit.PresenceData) -> Trees:
     # The first tree is one leaf, which has what everything begins with.
     trees = Trees(
         roots=np.append(0, starts).astype(np.int64),
-        columns=np.append(-1, np.where(is_leaf, -1, nodes["feature_idx"])).astype(
+        feature=np.append(-1, np.where(is_leaf, -1, nodes["feature_idx"])).astype(
             np.int64
         ),
-        limits=np.append(0.0, np.where(is_leaf, 0.0, nodes["num_threshold"])),
-        below=following("left"),
-        above=following("right"),
+        threshold=np.append(0.0, np.where(is_leaf, 0.0, nodes["num_threshold"])),
+        left=following("left"),
+        right=following("right"),
         values=np.append(model._baseline_prediction.item(), nodes["value"]),
     )
     np.testing.assert_allclose(
-        trees(data.evidence), model.decision_function(data.evidence)
+        trees(data.features), model.decision_function(data.features)
     )
     return trees
 

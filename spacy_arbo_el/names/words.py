@@ -223,4 +223,6 @@ def american_stem(stem: str) -> str:
 def american(word: str) -> str:
     """A word in lower case as it is compared: "leukemia" for "leukaemia"."""
     plain = BRITISH.sub(lambda match: STEMS[match[0]], word)
-    return _LATER.sub(lambda match: _ENDINGS.get(match[0]) or _AMERICAN[match[0]], plain)
+    return _LATER.sub(
+        lambda match: _ENDINGS.get(match[0]) or _AMERICAN[match[0]], plain
+    )

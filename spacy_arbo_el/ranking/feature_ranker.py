@@ -353,7 +353,7 @@ class FeatureRanker:
         """Learn from all folds, and without each: see ``FitsBesideExemplars``."""
         with_mentions = [fold for fold in folds if fold is not None]
         labelled = Labelled.concat(with_mentions) if with_mentions else None
-        sizes = [0 if fold is None else len(fold.shares) for fold in folds]
+        sizes = [0 if fold is None else len(fold.sample_weight) for fold in folds]
         fold_of = np.repeat(np.arange(len(folds)), sizes)
         return self._fit(labelled, fold_of, len(folds), context)
 
@@ -369,13 +369,15 @@ class FeatureRanker:
         if candidates is None:
             return None
         rows = np.arange(len(batch))
-        shares = np.ones(len(batch))
+        sample_weight = np.ones(len(batch))
         if len(context.snapshot.exemplars) and neighbours.exemplars.width:
             withheld, gathered = self.gather_withheld(mentions, context)
             candidates = CandidateFeatures.concat([candidates, *gathered])
             rows = np.concatenate([rows, withheld])
             by_entity = WITHHELD * _alike(gold[withheld].max(axis=1))
-            shares = np.concatenate([np.full(len(batch), 1 - WITHHELD), by_entity])
+            sample_weight = np.concatenate(
+                [np.full(len(batch), 1 - WITHHELD), by_entity]
+            )
         if self.context and context.snapshot.encoder.reads_passages:
             # Half of the weight of a mention is on its names alone: most are ranked by these.
             records = take_rows(batch.records, rows)
@@ -383,11 +385,11 @@ class FeatureRanker:
             read = candidates.with_contexts(fits)
             described = np.flatnonzero(read.column("described").any(axis=1))
             candidates = CandidateFeatures.concat([candidates, read.take(described)])
-            shares[described] /= 2
+            sample_weight[described] /= 2
             rows = np.concatenate([rows, rows[described]])
-            shares = np.concatenate([shares, shares[described]])
+            sample_weight = np.concatenate([sample_weight, sample_weight[described]])
         correct = is_gold(candidates.entities, gold[rows])
-        return Labelled(candidates, correct, shares, rows)
+        return Labelled(candidates, correct, sample_weight, rows)
 
     def _fit(
         self,

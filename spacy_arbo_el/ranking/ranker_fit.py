@@ -16,10 +16,10 @@ from ..base.arrays import Rows
 from ..base.calibration import MOST_CERTAIN, PRIOR, fit_presence, fit_temperature
 from .features import CandidateFeatures
 from .ranker_weights import (
-    SIGNS,
+    PRESENCE_FEATURES,
     RankerWeights,
-    evidence_of,
     inputs_of,
+    presence_features,
     sum_of_networks,
 )
 from .trees import Trees
@@ -44,14 +44,14 @@ class Labelled(Rows):
 
     candidates: Those of m mentions.
     correct: (m, c) bool. Mentions without a correct candidate count for the curve only.
-    shares: (m,) float, how much each mention counts.
+    sample_weight: (m,) float, how much each mention counts.
     mentions: (m,) int64, the number of each among those that it was made of; None where that does
         not matter.
     """
 
     candidates: CandidateFeatures
     correct: np.ndarray
-    shares: np.ndarray
+    sample_weight: np.ndarray
     mentions: np.ndarray | None = None
 
     @cached_property
@@ -72,19 +72,22 @@ class Labelled(Rows):
     def temperature(self, scores: np.ndarray) -> tuple[float, float]:
         """The temperature under which (m, c) scores fit best, and their log-likelihood."""
         gold = self.gold
-        return fit_temperature(scores[gold], self.correct[gold], self.shares[gold])
+        return fit_temperature(
+            scores[gold], self.correct[gold], self.sample_weight[gold]
+        )
 
 
 class PresenceData(NamedTuple):
     """Training data of presence, the probability that any candidate of a mention is right.
 
-    evidence: (n, len(SIGNS)) float64, of the best candidate by networks that did not see it.
+    features: (n, len(PRESENCE_FEATURES)) float64, of the best candidate by networks that did not
+        see it.
     present: (n,) bool, whether a right one is among the candidates.
     counts: (n,) float64, how much each counts.
-    temperature: That of the softmax over scores which the evidence is of.
+    temperature: That of the softmax over scores which the features are of.
     """
 
-    evidence: np.ndarray
+    features: np.ndarray
     present: np.ndarray
     counts: np.ndarray
     temperature: float
@@ -99,13 +102,13 @@ class CrossValidatedNetworks(NamedTuple):
     """Networks by fold, with the scores that they give to the candidates of their fold.
 
     mean: The network with the mean of their scores.
-    networks: By fold, a network that was fitted without it.
+    without_fold: By fold, a network that was fitted without it.
     scores: (m, c) float64, -inf for no candidate.
     absent: The same without the correct candidates.
     """
 
     mean: RankerWeights
-    networks: list[RankerWeights]
+    without_fold: list[RankerWeights]
     scores: np.ndarray
     absent: np.ndarray
 
@@ -151,32 +154,34 @@ def cross_fit(
     labelled = replace(labelled, correct=labelled.correct & labelled.candidates.valid)
     if labelled.useful.sum() < MIN_MENTIONS:
         return None
-    way = best_way(labelled, fold_of, n_folds, start)
-    overall = _with_curve(way.mean, way, labelled, start)
+    networks = best_networks(labelled, fold_of, n_folds, start)
+    overall = _with_curve(networks.mean, networks, labelled, start)
     if overall is None:
         return None
     gold = labelled.gold
-    best = way.scores.argmax(axis=1)[:, None]
+    best = networks.scores.argmax(axis=1)[:, None]
     hit = np.take_along_axis(labelled.correct, best, axis=1)[:, 0]
-    accuracy = float(np.average(hit[gold], weights=labelled.shares[gold]))
+    accuracy = float(np.average(hit[gold], weights=labelled.sample_weight[gold]))
     without = []
-    for fold, network in enumerate(way.networks):
+    for fold, network in enumerate(networks.without_fold):
         seen = np.flatnonzero(fold_of != fold)
-        seen_way = way._replace(scores=way.scores[seen], absent=way.absent[seen])
-        curved = _with_curve(network, seen_way, labelled.take(seen), start)
+        seen_networks = networks._replace(
+            scores=networks.scores[seen], absent=networks.absent[seen]
+        )
+        curved = _with_curve(network, seen_networks, labelled.take(seen), start)
         without.append(
             curved or replace(network, curve=overall.curve, trees=overall.trees)
         )
     return [replace(overall, accuracy=accuracy), *without]
 
 
-def best_way(
+def best_networks(
     labelled: Labelled, fold_of: np.ndarray, n_folds: int, start: RankerWeights | None
 ) -> CrossValidatedNetworks:
     """The networks by which mentions that they did not see are most likely."""
-    way = _networks(labelled, fold_of, n_folds, None)
+    networks = _networks(labelled, fold_of, n_folds, None)
     if start is None:
-        return way
+        return networks
     moved = _networks(labelled, fold_of, n_folds, start)
     start_scores = np.where(
         labelled.candidates.valid, start.scores(labelled.candidates), -np.inf
@@ -185,14 +190,16 @@ def best_way(
     factors = [
         labelled.temperature(scores)[0] / 2 for scores in (start_scores, moved.scores)
     ]
-    pairs = [sum_of_networks([start, network], factors) for network in moved.networks]
-    mean = _way_of(pairs, labelled, fold_of)
+    pairs = [
+        sum_of_networks([start, network], factors) for network in moved.without_fold
+    ]
+    mean = _with_scores(pairs, labelled, fold_of)
     # The start once: it would be in each pair.
     mean = mean._replace(mean=sum_of_networks([start, moved.mean], factors))
     likelihoods = [
-        labelled.temperature(candidate_way.scores)[1] for candidate_way in (mean, way)
+        labelled.temperature(scored.scores)[1] for scored in (mean, networks)
     ]
-    return mean if likelihoods[0] >= likelihoods[1] else way
+    return mean if likelihoods[0] >= likelihoods[1] else networks
 
 
 def _networks(
@@ -212,10 +219,10 @@ def _networks(
         seen = labelled.take(fold_of != fold)
         trained = [train_network(seen, standards, begin) for begin in begins]
         networks.append(sum_of_networks(trained, [1 / len(begins)] * len(begins)))
-    return _way_of(networks, labelled, fold_of)
+    return _with_scores(networks, labelled, fold_of)
 
 
-def _way_of(
+def _with_scores(
     networks: list[RankerWeights], labelled: Labelled, fold_of: np.ndarray
 ) -> CrossValidatedNetworks:
     """Networks with the scores that each gives to its fold."""
@@ -231,23 +238,23 @@ def _way_of(
 
 def _with_curve(
     network: RankerWeights,
-    way: CrossValidatedNetworks,
+    networks: CrossValidatedNetworks,
     labelled: Labelled,
     start: RankerWeights | None,
 ) -> RankerWeights | None:
     """A network with probabilities that fit the scores of mentions that were held out.
 
-    The trees of ``start`` stay, and are weighed beside the evidence.
+    The trees of ``start`` stay, and are weighed beside the features.
 
     RETURNS: None where all mentions are alike.
     """
-    counts = np.outer([1 - ABSENT, ABSENT], labelled.shares)
-    data = presence_data(way, labelled, counts)
+    counts = np.outer([1 - ABSENT, ABSENT], labelled.sample_weight)
+    data = presence_data(networks, labelled, counts)
     trees = Trees.none() if start is None else start.trees
     before = None if start is None else start.curve[1:].astype(np.float64)
-    evidence = trees.beside(data.evidence)
-    signs = [*SIGNS.values(), 1]
-    weights = fit_presence(evidence, data.present, data.counts, signs, before)
+    features = trees.with_prediction(data.features)
+    signs = [*PRESENCE_FEATURES.values(), 1]
+    weights = fit_presence(features, data.present, data.counts, signs, before)
     if weights is None:
         return None
     curve = np.array([data.temperature, *weights], dtype=np.float32)
@@ -255,22 +262,23 @@ def _with_curve(
 
 
 def presence_data(
-    way: CrossValidatedNetworks, labelled: Labelled, counts: np.ndarray
+    networks: CrossValidatedNetworks, labelled: Labelled, counts: np.ndarray
 ) -> PresenceData:
-    """The evidence of each mention, with its entity in the knowledge base and without it.
+    """The presence features of each mention, with its entity in the knowledge base and without it.
 
     counts: (2, m) float, how much each mention counts as it is, and as if the knowledge base lacked
         its entity.
     """
-    temperature, _ = labelled.temperature(way.scores)
-    pairs = (labelled.candidates, way.scores), (labelled.absent, way.absent)
-    evidence = [
-        evidence_of(candidates, temperature * scores) for candidates, scores in pairs
+    temperature, _ = labelled.temperature(networks.scores)
+    pairs = (labelled.candidates, networks.scores), (labelled.absent, networks.absent)
+    features = [
+        presence_features(candidates, temperature * scores)
+        for candidates, scores in pairs
     ]
     has_any = [candidates.valid.any(axis=1) for candidates, _ in pairs]
     present = [labelled.gold, np.zeros_like(labelled.gold)]
     return PresenceData(
-        np.concatenate(evidence),
+        np.concatenate(features),
         np.concatenate(present),
         counts.ravel() * np.concatenate(has_any),
         temperature,
@@ -295,20 +303,24 @@ def train_network(
     """
     labelled = labelled.take(labelled.useful)
     mean, spread = standards
-    shares = labelled.shares
+    sample_weight = labelled.sample_weight
     inputs = (inputs_of(labelled.candidates) - mean) / spread
     data = (
         torch.from_numpy(inputs.astype(np.float32)),
         torch.from_numpy(labelled.candidates.valid),
         torch.from_numpy(labelled.correct),
-        torch.from_numpy((shares / max(shares.sum(), 1e-9)).astype(np.float32)),
+        torch.from_numpy(
+            (sample_weight / max(sample_weight.sum(), 1e-9)).astype(np.float32)
+        ),
     )
     begin = _random(len(mean), start) if isinstance(start, int) else _copies(start)
-    penalty = PRIOR / max(float(shares.sum()), 1.0)
+    penalty = PRIOR / max(float(sample_weight.sum()), 1.0)
     linear, hidden, bias, out = _fitted(
         begin, data, penalty, centred=not isinstance(start, int)
     )
-    curve = np.array([1.0, *np.zeros(len(SIGNS)), 0.0, MOST_CERTAIN], dtype=np.float32)
+    curve = np.array(
+        [1.0, *np.zeros(len(PRESENCE_FEATURES)), 0.0, MOST_CERTAIN], dtype=np.float32
+    )
     return RankerWeights(mean, spread, linear, hidden, bias, out, curve)
 
 

@@ -14,7 +14,7 @@ from .trees import Trees
 # What says whether the best candidate is right: being the best of bad candidates does not make one
 # likely. More of it makes it more likely (1), less likely (-1), or either (0). They are features of
 # the candidate, but for the last two.
-SIGNS = {
+PRESENCE_FEATURES = {
     "nearest": 1,
     "ngrams": 1,
     "words": 1,
@@ -33,7 +33,7 @@ SIGNS = {
     "near": 1,  # how far ``nearest`` is above ``NEAR``
     "share": 1,  # the logarithm of its share among the candidates, by softmax
 }
-EVIDENCE = [FEATURES.index(name) for name in SIGNS if name in FEATURES]
+_COLUMNS = [FEATURES.index(name) for name in PRESENCE_FEATURES if name in FEATURES]
 # Where only vectors tell names apart, their other features differ by less than this.
 SAME = 0.01
 # How far candidates that share a probability are apart, in log-odds, so that their order stays.
@@ -61,11 +61,11 @@ class RankerWeights:
     hidden: (2 f, h).
     bias: (h,).
     out: (h,).
-    curve: (len(SIGNS) + 3,), the temperature of the softmax over scores, then the weights of the
-        evidence that any candidate is right, of the trees' value, and an offset.
+    curve: (len(PRESENCE_FEATURES) + 3,), the temperature of the softmax over scores, then the
+        weights of the presence features, of the trees' value, and an offset.
     accuracy: The share of held-out mentions, with a correct candidate, whose best one was correct.
     coverage: The share of mentions that had a correct candidate where presence was fitted.
-    trees: What else the evidence says, beyond the sum of its parts.
+    trees: What else these features say, beyond the sum of their parts.
     """
 
     mean: np.ndarray
@@ -83,8 +83,8 @@ class RankerWeights:
         """Assess the probability of candidates."""
         temperature, *weights = self.curve.astype(np.float64)
         scores = temperature * self.scores(candidates) + candidates.frequency_prior()
-        evidence = self.trees.beside(evidence_of(candidates, scores))
-        presence = evidence @ weights[:-1] + weights[-1]
+        features = self.trees.with_prediction(presence_features(candidates, scores))
+        presence = features @ weights[:-1] + weights[-1]
         presence = np.where(candidates.valid.any(axis=1), presence, -MOST)
         return Assessment(log_softmax(scores, candidates.valid), presence)
 
@@ -162,7 +162,7 @@ class RankerWeights:
             raise ValueError(f"the coverage is {coverage}")
         width, size = arrays["hidden"].shape
         shapes = {"hidden": (width, size), "bias": (size,), "out": (size,)}
-        shapes["curve"] = (len(SIGNS) + 3,)
+        shapes["curve"] = (len(PRESENCE_FEATURES) + 3,)
         for name, array in arrays.items():
             if array.dtype != np.float32 or array.shape != shapes.get(
                 name, (n_inputs,)
@@ -174,7 +174,7 @@ class RankerWeights:
                 raise ValueError(f"{name} has numbers that are not finite")
         if width != n_inputs or (arrays["spread"] <= 0).any():
             raise ValueError("the inputs can't be standardised")
-        trees = Trees.from_arrays(of_trees, len(SIGNS))
+        trees = Trees.from_arrays(of_trees, len(PRESENCE_FEATURES))
         return cls(accuracy=accuracy, coverage=coverage, trees=trees, **arrays)
 
 
@@ -196,10 +196,11 @@ class Assessment(Rows):
         return log_odds_of(self.log_shares, self.presence)
 
 
-def evidence_of(candidates: CandidateFeatures, scores: np.ndarray) -> np.ndarray:
-    """The evidence that each mention's best candidate is right: (m, len(SIGNS)) float64.
+def presence_features(candidates: CandidateFeatures, scores: np.ndarray) -> np.ndarray:
+    """The features of each mention's best candidate that say whether it is right.
 
     scores: (m, c) float, whose softmax is the share of each candidate.
+    RETURNS: (m, len(PRESENCE_FEATURES)) float64.
     """
     scores = np.where(candidates.valid, scores, -np.inf)
     rows = np.arange(len(scores))
@@ -208,7 +209,7 @@ def evidence_of(candidates: CandidateFeatures, scores: np.ndarray) -> np.ndarray
     nearness = np.maximum(features[:, FEATURES.index("nearest")] - NEAR, 0.0)
     share = log_softmax(scores, candidates.valid)[rows, best]
     share = np.where(np.isfinite(share), share, 0.0)
-    return np.column_stack([features[:, EVIDENCE], nearness, share])
+    return np.column_stack([features[:, _COLUMNS], nearness, share])
 
 
 def compared_by(candidates: CandidateFeatures) -> list[int]:

@@ -1,4 +1,4 @@
-"""A sum of decision trees over evidence, such as gradient boosting fits."""
+"""A sum of decision trees over features, such as gradient boosting fits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -16,18 +16,18 @@ class Trees:
     The nodes of all trees stand in one array; a tree's root comes before its other nodes.
 
     roots: (t,) int64, the node that each tree begins with.
-    columns: (n,) int64, which column of the evidence a node asks for; -1 for a leaf.
-    limits: (n,) float64, what it compares the column with.
-    below: (n,) int64, the node that follows where the column is at most the limit.
-    above: (n,) int64, the node that follows otherwise.
+    feature: (n,) int64, which feature a node asks for; -1 for a leaf.
+    threshold: (n,) float64, what it compares the feature with.
+    left: (n,) int64, the node that follows where the feature is at most the threshold.
+    right: (n,) int64, the node that follows otherwise.
     values: (n,) float64, what a leaf adds.
     """
 
     roots: np.ndarray
-    columns: np.ndarray
-    limits: np.ndarray
-    below: np.ndarray
-    above: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
     values: np.ndarray
 
     @classmethod
@@ -42,44 +42,44 @@ class Trees:
         """How many nodes the longest way from a root to a leaf passes before the leaf."""
         nodes = self.roots
         depth = 0
-        while (nodes := nodes[self.columns[nodes] >= 0]).size:
-            nodes = np.concatenate([self.below[nodes], self.above[nodes]])
+        while (nodes := nodes[self.feature[nodes] >= 0]).size:
+            nodes = np.concatenate([self.left[nodes], self.right[nodes]])
             depth += 1
         return depth
 
-    def __call__(self, evidence: np.ndarray) -> np.ndarray:
-        """The sum of the trees' values, (m,) float64, by evidence (m, f)."""
-        nodes = np.broadcast_to(self.roots, (len(evidence), len(self.roots)))
-        rows = np.arange(len(evidence))[:, None]
+    def __call__(self, features: np.ndarray) -> np.ndarray:
+        """The sum of the trees' values, (m,) float64, by features (m, f)."""
+        nodes = np.broadcast_to(self.roots, (len(features), len(self.roots)))
+        rows = np.arange(len(features))[:, None]
         for _ in range(self.depth):
-            columns = self.columns[nodes]
-            is_below = evidence[rows, columns] <= self.limits[nodes]
-            following = np.where(is_below, self.below[nodes], self.above[nodes])
-            nodes = np.where(columns >= 0, following, nodes)
+            feature = self.feature[nodes]
+            is_left = features[rows, feature] <= self.threshold[nodes]
+            following = np.where(is_left, self.left[nodes], self.right[nodes])
+            nodes = np.where(feature >= 0, following, nodes)
         return self.values[nodes].sum(axis=1)
 
-    def beside(self, evidence: np.ndarray) -> np.ndarray:
-        """The evidence with the sum of the trees' values as its last column: (m, f + 1) float64."""
-        return np.column_stack([evidence, self(evidence)])
+    def with_prediction(self, features: np.ndarray) -> np.ndarray:
+        """The features with the sum of the trees' values as its last column: (m, f + 1) float64."""
+        return np.column_stack([features, self(features)])
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray], n_columns: int) -> "Trees":
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], n_features: int) -> "Trees":
         """Load the result of ``to_arrays``.
 
-        n_columns: How many columns the evidence has.
+        n_features: How many features there are.
 
         Raises ValueError where an array is missing, has another type or shape, or where the nodes
-        are no trees over such evidence.
+        are no trees over so many features.
         """
         names = {field.name for field in fields(cls)}
         if set(arrays) != names:
             raise ValueError(f"the trees have the arrays {sorted(arrays)}")
-        size = len(arrays["columns"])
+        size = len(arrays["feature"])
         for name, array in arrays.items():
-            kind = np.float64 if name in ("limits", "values") else np.int64
+            kind = np.float64 if name in ("threshold", "values") else np.int64
             if (
                 array.dtype != kind
                 or array.ndim != 1
@@ -91,11 +91,11 @@ class Trees:
             if not np.isfinite(array).all():
                 raise ValueError(f"{name} has numbers that are not finite")
         trees = cls(**arrays)
-        inner = np.flatnonzero(trees.columns >= 0)
-        following = np.concatenate([trees.below[inner], trees.above[inner]])
+        inner = np.flatnonzero(trees.feature >= 0)
+        following = np.concatenate([trees.left[inner], trees.right[inner]])
         # A node that leads to later ones only can't lead back to itself.
         is_wrong = (following <= np.tile(inner, 2)).any() or (following >= size).any()
         is_wrong = is_wrong or ((trees.roots < 0) | (trees.roots >= size)).any()
-        if is_wrong or ((trees.columns < -1) | (trees.columns >= n_columns)).any():
-            raise ValueError("the nodes are no trees over such evidence")
+        if is_wrong or ((trees.feature < -1) | (trees.feature >= n_features)).any():
+            raise ValueError("the nodes are no trees over so many features")
         return trees

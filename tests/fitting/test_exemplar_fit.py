@@ -98,5 +98,5 @@ def rows_of(labelled, part_of, width):
     """All that is learned from, in an order that does not depend on that of the mentions."""
     features = resized_table(labelled.candidates.features, width, 0).reshape(len(part_of), -1)
     correct = resized_table(labelled.correct, width, False)
-    rows = np.column_stack([part_of, labelled.shares, correct, features]).astype(float)
+    rows = np.column_stack([part_of, labelled.sample_weight, correct, features]).astype(float)
     return rows[np.lexsort(rows.round(2).T[::-1])]

@@ -50,9 +50,9 @@ VAGUE = frozenset(
 )
 CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 CEILINGS = {
-    "tokens of the core": 229_080,
+    "tokens of the core": 227_520,
     "tokens of contrib/": 79_570,
-    "tokens of tests/": 248_320,
+    "tokens of tests/": 247_600,
     "tokens a line of code": 8.6,
     "percent of names that are vague": 0.6,
     "asserts that join several checks": 52,

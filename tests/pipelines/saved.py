@@ -8,7 +8,7 @@ import spacy
 from spacy_arbo_el import Entity, find_linker
 from spacy_arbo_el.ranking.features import COMPARED
 from spacy_arbo_el.ranking.ranker_fit import HIDDEN
-from spacy_arbo_el.ranking.ranker_weights import SIGNS, RankerWeights
+from spacy_arbo_el.ranking.ranker_weights import PRESENCE_FEATURES, RankerWeights
 
 from ..linker.conftest import build
 from ..linker.world import TRAIN, annotated, unlinked_doc
@@ -41,7 +41,7 @@ def tiny_pipeline(tiny_bert):
 def _weights():
     rng = np.random.default_rng(0)
     width = 2 * len(COMPARED)
-    sizes = (width, width, width, (width, HIDDEN), HIDDEN, HIDDEN, len(SIGNS) + 3)
+    sizes = (width, width, width, (width, HIDDEN), HIDDEN, HIDDEN, len(PRESENCE_FEATURES) + 3)
     arrays = [rng.random(size).astype(np.float32) + 0.1 for size in sizes]
     return RankerWeights(*arrays)
 

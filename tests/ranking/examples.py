@@ -4,7 +4,7 @@ import numpy as np
 
 from spacy_arbo_el import MentionBatch, MentionRecord, Neighbours, SpanInputs, TopK
 from spacy_arbo_el.ranking.features import COMPARED, FEATURES
-from spacy_arbo_el.ranking.ranker_weights import SIGNS, RankerWeights
+from spacy_arbo_el.ranking.ranker_weights import PRESENCE_FEATURES, RankerWeights
 from spacy_arbo_el.ranking.ranking import RankedMentions, rank_by_best_evidence
 
 
@@ -18,7 +18,7 @@ def weights_of(presence=None, offset=5.0, coverage=0.5, **weights):
     linear = np.zeros(width, np.float32)
     linear[: len(COMPARED)] = [weights.get(FEATURES[column], 0.0) for column in COMPARED]
     none = np.zeros((width, 1), np.float32)
-    by_evidence = [presence.get(name, 0.0) for name in SIGNS]
+    by_evidence = [presence.get(name, 0.0) for name in PRESENCE_FEATURES]
     return RankerWeights(
         mean=np.zeros(width, np.float32),
         spread=np.ones(width, np.float32),

@@ -28,7 +28,7 @@ from spacy_arbo_el.ranking.ranker_fit import (
     fit_weights,
     train_network,
 )
-from spacy_arbo_el.ranking.ranker_weights import SIGNS, RankerWeights, sum_of_networks
+from spacy_arbo_el.ranking.ranker_weights import PRESENCE_FEATURES, RankerWeights, sum_of_networks
 from spacy_arbo_el.ranking.ranking import AnnotatedMentions, BestEvidence
 from spacy_arbo_el.retrieval.neighbours import AllowedEntities
 from spacy_arbo_el.storage.files import pack_arrays
@@ -315,7 +315,7 @@ def test_learned_weights_survive_bytes_and_other_features_are_refused():
     for name, value in (
         ("linear", ranker.weights.linear[:4]),
         ("linear", ranker.weights.linear.astype(np.float64)),
-        ("curve", np.full(len(SIGNS) + 3, np.nan, np.float32)),
+        ("curve", np.full(len(PRESENCE_FEATURES) + 3, np.nan, np.float32)),
         ("coverage", 1.0),
     ):
         other = replace(ranker.weights, **{name: value})

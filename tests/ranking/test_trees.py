@@ -34,10 +34,10 @@ def some_trees(draw):
     whole = [np.array(part, dtype=np.int64) for part in (roots, columns, below, above)]
     return Trees(
         roots=whole[0],
-        columns=whole[1],
-        limits=np.array(limits, dtype=np.float64),
-        below=whole[2],
-        above=whole[3],
+        feature=whole[1],
+        threshold=np.array(limits, dtype=np.float64),
+        left=whole[2],
+        right=whole[3],
         values=np.array(values, dtype=np.float64),
     )
 
@@ -46,9 +46,9 @@ def walked(trees, row):
     """The sum for one row, node by node."""
     total = 0.0
     for node in trees.roots:
-        while trees.columns[node] >= 0:
-            is_below = row[trees.columns[node]] <= trees.limits[node]
-            node = trees.below[node] if is_below else trees.above[node]
+        while trees.feature[node] >= 0:
+            is_below = row[trees.feature[node]] <= trees.threshold[node]
+            node = trees.left[node] if is_below else trees.right[node]
         total += trees.values[node]
     return total
 
@@ -73,10 +73,10 @@ def test_no_trees_say_nothing():
 
 STUMP = Trees(
     roots=np.array([0]),
-    columns=np.array([1, -1, -1]),
-    limits=np.array([0.5, 0.0, 0.0]),
-    below=np.array([1, 0, 0]),
-    above=np.array([2, 0, 0]),
+    feature=np.array([1, -1, -1]),
+    threshold=np.array([0.5, 0.0, 0.0]),
+    left=np.array([1, 0, 0]),
+    right=np.array([2, 0, 0]),
     values=np.array([0.0, -1.0, 1.0]),
 )
 
@@ -84,15 +84,15 @@ STUMP = Trees(
 @pytest.mark.parametrize(
     "name, array, problem",
     [
-        ("below", np.array([0, 0, 0]), "no trees"),
-        ("above", np.array([3, 0, 0]), "no trees"),
+        ("left", np.array([0, 0, 0]), "no trees"),
+        ("right", np.array([3, 0, 0]), "no trees"),
         ("roots", np.array([3]), "no trees"),
         ("roots", np.array([-1]), "no trees"),
-        ("columns", np.array([3, -1, -1]), "no trees"),
-        ("columns", np.array([-2, -1, -1]), "no trees"),
+        ("feature", np.array([3, -1, -1]), "no trees"),
+        ("feature", np.array([-2, -1, -1]), "no trees"),
         ("values", np.array([0.0, np.nan, 1.0]), "finite"),
-        ("limits", np.array([0.5]), "shape"),
-        ("below", np.array([1.0, 0.0, 0.0]), "type"),
+        ("threshold", np.array([0.5]), "shape"),
+        ("left", np.array([1.0, 0.0, 0.0]), "type"),
     ],
 )
 def test_nodes_that_are_no_trees_are_refused(name, array, problem):
@@ -103,5 +103,5 @@ def test_nodes_that_are_no_trees_are_refused(name, array, problem):
 
 
 def test_missing_arrays_are_named():
-    with raises("columns"):
-        Trees.from_arrays({"columns": STUMP.columns}, N_COLUMNS)
+    with raises("feature"):
+        Trees.from_arrays({"feature": STUMP.feature}, N_COLUMNS)
