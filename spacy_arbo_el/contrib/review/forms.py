@@ -47,8 +47,9 @@ class Form:
     @classmethod
     def read(cls, action: str, form: Mapping[str, list[str]]) -> "Form":
         """The fields of a decision, in which boxes carry id and version in one value."""
-        pairs = [_read(field, form) for field in FORMS[action].split()]
-        values: dict[str, Any] = dict(pairs)
+        values: dict[str, Any] = {
+            field.rstrip("*,|"): _read(field, form) for field in FORMS[action].split()
+        }
         seen: dict[str, str] = {}
         for name in ("ids", "others"):
             boxes = [box.rpartition(AT) for box in values.get(name, ())]
@@ -59,23 +60,21 @@ class Form:
                 seen.update(
                     (entity_id, version) for entity_id, at, version in boxes if at
                 )
-        version, row = (_read(name, form)[1] for name in ("version", "n"))
-        shown_id = values.get("id", _read("key", form)[1])
+        version = _read("version", form)
+        shown_id = values.get("id", _read("key", form))
         if action in ("kb_add", "kb_update"):
             entity = Entity(**values)
             values = {"entity": {name: getattr(entity, name) for name in values}}
         seen.update({shown_id: version} if shown_id and version else {})
         back = dict(parse_qsl(form.get("back", [""])[0]))
-        return cls(values, seen, row, back, _read("at", form)[1])
+        return cls(values, seen, _read("n", form), back, _read("at", form))
 
 
 def _read(field: str, form: Mapping[str, list[str]]) -> Any:
-    name = field.rstrip("*,|")
-    kind = field[-1]
-    values = form.get(name, [""])
-    if kind == "*":
-        return name, [value for value in values if value]
-    lines = re.split(r"[,\n]" if kind == "," else r"\n", values[0])
-    return name, [p.strip() for p in lines if p.strip()] if kind in ",|" else values[
-        0
-    ].strip()
+    values = form.get(field.rstrip("*,|"), [""])
+    if field.endswith("*"):
+        return list(filter(None, values))
+    if field.endswith((",", "|")):
+        lines = re.split(r"[,\n]" if field.endswith(",") else r"\n", values[0])
+        return list(filter(None, map(str.strip, lines)))
+    return values[0].strip()

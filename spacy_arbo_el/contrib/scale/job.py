@@ -52,14 +52,10 @@ def to_parquet(docs: Sequence[Doc], get_spans: SpanGetter, extension: str) -> by
     return buffer.getvalue()
 
 
-def to_jsonl(docs: Sequence[Doc], get_spans: SpanGetter, extension: str) -> bytes:
-    return json_lines(rows_of(docs, get_spans, extension))
-
-
 # From linked documents to the bytes of a file, by format.
 FORMATS: dict[str, Callable[[Sequence[Doc], SpanGetter, str], bytes]] = {
     "parquet": to_parquet,
-    "jsonl": to_jsonl,
+    "jsonl": lambda *linked: json_lines(rows_of(*linked)),
     "spacy": lambda docs, *_: DocBin(docs=docs, store_user_data=True).to_bytes(),
 }
 

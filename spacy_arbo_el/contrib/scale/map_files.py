@@ -7,7 +7,6 @@ shard a second time writes the same, so nothing is lost or doubled by a worker t
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -116,8 +115,3 @@ def do_once(
     do_files(
         lambda job: lambda shard: function(job), job, shards, lambda _: output, alone
     )
-
-
-def cluster(ray: RaySettings | None) -> AbstractContextManager[None]:
-    """The connection to a cluster; nothing if there is none."""
-    return nullcontext() if ray is None else on_ray.connected(ray)

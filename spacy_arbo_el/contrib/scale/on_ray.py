@@ -66,14 +66,13 @@ class RaySettings:
 
 
 @contextmanager
-def connected(settings: RaySettings) -> Iterator[None]:
-    """Connect to the cluster for the duration of the block.
+def connected(settings: RaySettings | None) -> Iterator[None]:
+    """Connect to the cluster, if any, for the duration of the block.
 
     One that is open already stays open. A cluster on this machine has as many CPUs as the workers
     need, and no dashboard.
     """
-    ray = _ray()
-    if ray.is_initialized():
+    if settings is None or (ray := _ray()).is_initialized():
         yield
         return
     options: dict[str, Any] = {}

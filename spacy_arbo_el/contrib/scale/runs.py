@@ -8,8 +8,8 @@ from ...base.errors import Errors
 from ...discovery.new_entities import NewEntities
 from ...storage.files import write_file
 from .job import SUMMARY, Job, ShardReport, part_of, summed
-from .map_files import SHARDS, cluster, map_files, undone
-from .on_ray import RaySettings
+from .map_files import SHARDS, map_files, undone
+from .on_ray import RaySettings, connected
 from .one_graph import (
     NEW_ENTITIES,
     REDUCED,
@@ -37,7 +37,7 @@ def link_in_shards(
     shards = job.begin()
     todo = undone(part_of(shards, part), job.done_file)
     if todo:
-        with cluster(ray):
+        with connected(ray):
             if job.one_graph:
                 reduce_shards(job, shards, ray)
             worker = WritingWorker if job.one_graph else ShardWorker
@@ -64,7 +64,7 @@ def discover_in_shards(job: Job, ray: RaySettings | None = None) -> NewEntities:
     """
     shards = job.begin()
     if not (job.folder / REDUCED).is_file():
-        with cluster(ray):
+        with connected(ray):
             reduce_shards(job, shards, ray)
     return NewEntities.from_disk(job.folder / NEW_ENTITIES)
 

@@ -37,14 +37,15 @@ LONGEST = (1000, 4000)
 SIMILAR = (3, 0.5)
 
 
-def _texts_of(value: Any) -> list[Any]:
+def _texts_of(value: Any, keys: Sequence[str] = ("name", "id", "str")) -> list[Any]:
     """One or more values as texts.
 
-    An object has its name or its id. What has neither, as the null of an empty cell, is left out.
+    An object has that of its first filled key. What has none, as the null of an empty cell, is left
+    out.
     """
     values = value if isinstance(value, list) else [value]
     named = [
-        (item.get("name") or item.get("id") or item.get("str"))
+        next(filter(None, map(item.get, keys)), None)
         if isinstance(item, dict)
         else item
         for item in values
@@ -57,29 +58,29 @@ def _texts_of(value: Any) -> list[Any]:
     ]
 
 
+def _text_of(value: Any) -> Any:
+    """A value as a text, "" for null. What can be none stays, and is refused."""
+    is_list = isinstance(value, list)
+    return value if is_list else "".join(_texts_of(value))
+
+
+Text = Annotated[str, BeforeValidator(_text_of)]
+
+
 class Property(BaseModel):
     """A value of another column of the table.
 
     v: Texts; for an entity its name, or its id.
     """
 
-    pid: str = ""
+    pid: Text = ""
     v: Annotated[list[str], BeforeValidator(_texts_of)] = []
-
-    @field_validator("pid", mode="before")
-    @classmethod
-    def _pid(cls, value: Any) -> Any:
-        return (
-            "".join(_texts_of(value)[:1])
-            if isinstance(value, (dict, int, float))
-            else value
-        )
 
 
 class Query(BaseModel):
     """A cell: its text, and what the entity must be. See the Reconciliation API 0.2."""
 
-    query: str = ""
+    query: Text = ""
     type: list[str] = []
     limit: int = LIMIT
     properties: list[Property] = []
@@ -87,31 +88,10 @@ class Query(BaseModel):
         Literal["any", "should", "all"], BeforeValidator(lambda value: value or "any")
     ] = "any"
 
-    @field_validator("query", mode="before")
-    @classmethod
-    def _text(cls, value: Any) -> Any:
-        """An empty cell is a text. So is a number."""
-        return (
-            ""
-            if value is None
-            else str(value)
-            if isinstance(value, (int, float))
-            else value
-        )
-
     @field_validator("type", mode="before")
     @classmethod
     def _types(cls, value: Any) -> Any:
-        values = value if isinstance(value, list) else [value]
-        ids = [
-            item.get("id") or item.get("name") if isinstance(item, dict) else item
-            for item in values
-        ]
-        return [
-            str(item) if isinstance(item, (int, float)) else item
-            for item in ids
-            if item
-        ]
+        return [item for item in _texts_of(value, ("id", "name")) if item]
 
     @field_validator("limit", mode="before")
     @classmethod

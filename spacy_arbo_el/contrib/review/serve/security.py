@@ -9,7 +9,6 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -309,21 +308,20 @@ class Gate:
             return refuse(413, f"The body has more than {most:,} bytes.")
         request.scope.update(body=bytes(body), form={})
         window = request.scope["window"]
-        if window is None and not by_address:
-            if request.headers.get("content-type", "").startswith(FORM):
-                with suppress(ValueError):  # Curl calls JSON a form too
-                    request.scope["form"] = parse_qs(
-                        body.decode("utf8"), max_num_fields=20_000
-                    )
+        is_form = window is not None or by_address
+        if not is_form and not request.headers.get("content-type", "").startswith(
+            FORM
+        ):
             return None
         try:
             fields = parse_qs(
                 body.decode("utf8"), keep_blank_values=True, max_num_fields=20_000
             )
         except ValueError:
-            return refuse(400, "This is no form.")
+            # Curl calls JSON a form too.
+            return refuse(400, "This is no form.") if is_form else None
         request.scope["form"] = fields
-        if by_address:
+        if window is None:
             return None
         origin = request.headers.get("origin", self.rules.origins[0])
         is_ours = same(fields.get("csrf", [""])[0], window.form)
