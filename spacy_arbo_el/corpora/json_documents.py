@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any
 
 from ..records.formats import certainty, check_readable
-from ..records.lines import WHOLE, OnBad, PathLike, check_exists, throw
+from ..records.lines import WHOLE, OnBad, PathLike, check_exists
 from ..records.objects import (
     check_object,
     get,
@@ -85,7 +85,7 @@ class JsonlReader:
         return by_name or (BY_BRACKET if start[:1] in (b"{", b"[") else 0.0)
 
     def read(
-        self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
+        self, path: PathLike, bad: OnBad, counts: Counter
     ) -> Iterator[AnnotatedText]:
         """Yield the documents."""
         check_readable(check_exists(path), self)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from ..records.cells import uncell
 from ..records.formats import certainty, check_readable
 from ..records.id_fields import FoundId, find_id
-from ..records.lines import OnBad, PathLike, check_exists, line_error, throw
+from ..records.lines import OnBad, PathLike, check_exists, line_error
 from ..records.offsets import CHARACTERS, Given
 from ..records.source import Source
 from ..records.tables import open_table
@@ -44,7 +44,7 @@ class CsvReader:
         return certainty(name, start, (".csv", ".tsv", ".tab"))
 
     def read(
-        self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
+        self, path: PathLike, bad: OnBad, counts: Counter
     ) -> Iterator[AnnotatedText]:
         """Yield the documents."""
         check_readable(check_exists(path), self)

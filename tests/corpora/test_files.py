@@ -10,7 +10,6 @@ from spacy.tokens import Span
 
 from spacy_arbo_el import Link
 from spacy_arbo_el.corpora.annotated import LABEL
-from spacy_arbo_el.corpora.json_documents import JsonlReader
 from spacy_arbo_el.corpora.links import write_links, write_table
 from spacy_arbo_el.corpora.read import known_format_of, read, read_documents, read_ids
 from spacy_arbo_el.kb import loaders
@@ -122,8 +121,8 @@ def test_written_links_are_read_again_without_a_label_or_a_link(tmp_path):
     doc = nlp("Ada met Bo")
     doc.spans["sc"] = [Span(doc, 0, 1), Span(doc, 2, 3, label="PERSON")]
     write_links([doc], tmp_path / "links.jsonl", GroupSpans("sc"), "arbo")
-    (read,) = JsonlReader().read(tmp_path / "links.jsonl")
-    assert [(m.label, m.kb_ids) for m in read.mentions] == [(LABEL, ()), ("PERSON", ())]
+    (text,) = read(tmp_path / "links.jsonl", "jsonl")
+    assert [(m.label, m.kb_ids) for m in text.mentions] == [(LABEL, ()), ("PERSON", ())]
 
 
 def test_links_in_a_table_are_no_formulas(tmp_path):

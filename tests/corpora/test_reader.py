@@ -10,7 +10,7 @@ from spacy.util import registry
 from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText, split_ids
 from spacy_arbo_el.corpora.docbin import read_docs, write_docbin, write_parts
 from spacy_arbo_el.corpora.docs import to_doc
-from spacy_arbo_el.corpora.json_documents import JsonlReader
+from spacy_arbo_el.corpora.read import read
 from spacy_arbo_el.corpora.reader import MentionCorpus
 from spacy_arbo_el.records.id_fields import find_id
 
@@ -134,7 +134,7 @@ def test_every_annotated_text_is_read_as_it_was(tmp_path, texts):
         mentions = [{**asdict(mention), "kb_id": mention.kb_id} for mention in text.mentions]
         lines.append(json.dumps({"id": text.id, "text": text.text, "mentions": mentions}))
     path.write_text("\n".join(lines), encoding="utf8")
-    assert list(JsonlReader().read(path)) == texts
+    assert list(read(path, "jsonl")) == texts
 
 
 @pytest.mark.parametrize("value, ids", cases("annotated_ids"))

@@ -12,7 +12,7 @@ from spacy.vocab import Vocab
 
 from spacy_arbo_el import ArboKB, Entity
 from spacy_arbo_el.contrib.formats.skos import SkosReader
-from spacy_arbo_el.kb.importers import TableReader, entities_of
+from spacy_arbo_el.kb.importers import ImportReport, TableReader, entities_of
 from spacy_arbo_el.kb.importers.common import entities_from
 from spacy_arbo_el.kb.loaders import build, import_into, load_kb
 from spacy_arbo_el.kb.vector_cache import VectorCache
@@ -248,7 +248,7 @@ def test_comments_and_empty_lines_of_a_table_are_left_out(write, tmp_path, name)
 
 def test_rows_whose_ids_begin_like_comments_are_read(write):
     reader = TableReader(header=("id", "title"))
-    entities = list(reader.read(write("# mine\n#1,fever\n2,gout\n", "kb.csv")))
+    entities = list(reader.read(write("# mine\n#1,fever\n2,gout\n", "kb.csv"), ImportReport()))
     assert entities == [Entity("#1", "fever"), Entity("2", "gout")]
 
 
@@ -264,7 +264,7 @@ def test_an_object_for_each_id_is_a_list(write, tmp_path, name, indent, records)
 
 def test_a_quote_behind_many_rows_is_text(write):
     rows = "x\tX\n" * 2000 + 'a\t"quoted" word\nb\t"open\n'
-    entities = TableReader().read(write(f"id\ttitle\n{rows}", "omop.csv"))
+    entities = TableReader().read(write(f"id\ttitle\n{rows}", "omop.csv"), ImportReport())
     names = {one.id: (one.title, *one.aliases) for one in entities}
     assert names == {"x": ("X",), "a": ('"quoted" word',), "b": ('"open',)}
 
@@ -286,9 +286,10 @@ def test_set_kb_says_what_it_left_out_and_no_entity_is_an_error(write):
 def test_encodings_and_options_that_a_reader_does_not_have(write):
     path = write("id,title\n", "t.csv")
     with raises("E108.*no encoding 'cp12520'"):
-        list(TableReader(encoding="cp12520").read(path))
+        list(TableReader(encoding="cp12520").read(path, ImportReport()))
     with raises("t.csv, line 1: the file isn't utf-16 behind this line"):
-        list(TableReader(encoding="utf-16").read(write(b"\xff\xfei\0d\0\n\0\0", "t.csv")))
+        path = write(b"\xff\xfei\0d\0\n\0\0", "t.csv")
+        list(TableReader(encoding="utf-16").read(path, ImportReport()))
     for options in ({"skip_bad": True}, {"encoding": "cp1252"}):
         with raises(f"E043.*'umls' has no option '{[*options][0]}'"):
             import_into(ArboKB(Vocab()), path, "umls", **options)
@@ -309,4 +310,4 @@ def test_utf_16_is_read_by_its_mark(write, encoding, name, text):
 def test_skos_without_rdflib(write, monkeypatch):
     monkeypatch.setitem(sys.modules, "rdflib", None)
     with raises("E107.*pip install rdflib"):
-        list(SkosReader().read(write("", "kb.ttl")))
+        list(SkosReader().read(write("", "kb.ttl"), ImportReport()))

@@ -10,7 +10,7 @@ from spacy.vocab import Vocab
 
 from spacy_arbo_el import ArboKB, Entity
 from spacy_arbo_el.kb.entity import DEEPEST
-from spacy_arbo_el.kb.importers import EntityJsonlReader, write_entities_jsonl
+from spacy_arbo_el.kb.importers import EntityJsonlReader, ImportReport, write_entities_jsonl
 from spacy_arbo_el.kb.loaders import load_kb
 from spacy_arbo_el.kb.verification import verify
 
@@ -80,7 +80,7 @@ def test_entities_come_back_from_folders_bytes_and_jsonl(
     kb.to_disk(folder / "kb")
     assert verify(folder / "kb") == []
     write_entities_jsonl(kb, folder / "kb.jsonl")
-    assert list(EntityJsonlReader().read(folder / "kb.jsonl")) == added
+    assert list(EntityJsonlReader().read(folder / "kb.jsonl", ImportReport())) == added
     for again in (ArboKB.for_reading(folder / "kb"), ArboKB(Vocab()).from_bytes(kb.to_bytes())):
         assert list(again) == added
         assert again.in_sync == kb.in_sync

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -17,7 +18,6 @@ from ...records.lines import (
     PathLike,
     check_exists,
     line_error,
-    throw,
     unpacked_start,
     unpacking,
 )
@@ -55,7 +55,7 @@ class BiocReader:
     sniff = staticmethod(partial(certainty, suffixes=(".xml", ".bioc"), pattern=START))
 
     def read(
-        self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
+        self, path: PathLike, bad: OnBad, counts: Counter
     ) -> Iterator[AnnotatedText]:
         """Yield the documents."""
         path = check_exists(path)
@@ -64,11 +64,44 @@ class BiocReader:
             unpacked_start(path, 100).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
         )
         documents = _xml_documents(path) if is_xml else _json_documents(source)
+        return read_each(source, self._text_of, enumerate(documents, 1))
 
-        def parse(document: Any, id_: str) -> AnnotatedText:
-            return _text_of(document, id_, self.offsets, self.id_key)
-
-        return read_each(source, parse, enumerate(documents, 1))
+    def _text_of(self, document: Any, id_: str) -> AnnotatedText:
+        check_object(document)
+        text = ""
+        mentions = []
+        in_pieces = 0
+        unread: list[str] = []
+        for passage in _parts(items(document.get("passages") or [], "passages")):
+            start = integer(passage, "offset")
+            words = passage.get("text") or ""
+            # Offsets in other units can lie within the text so far.
+            text += " " * max(
+                start - len(text), int(bool(text) and not text.endswith(" "))
+            )
+            given_mentions, annotations, several, keys = _mentions(
+                passage, start, self.id_key
+            )
+            in_pieces += several
+            unread += keys
+            try:
+                placed_mentions = placed(
+                    words, given_mentions, annotations, self.offsets
+                )
+            except Misplaced as problem:
+                raise ValueError(
+                    f"mention {problem.position + 1} of a passage: {problem}"
+                ) from None
+            for mention in placed_mentions:
+                moved = replace(
+                    mention,
+                    start=mention.start + len(text),
+                    end=mention.end + len(text),
+                )
+                mentions.append(moved)
+            text += words
+        name = id_in(document, "id", id_)
+        return AnnotatedText(name, text, tuple(mentions), in_pieces, tuple(unread))
 
 
 def _json_documents(source: Source) -> Iterator[Any]:
@@ -80,9 +113,8 @@ def _json_documents(source: Source) -> Iterator[Any]:
         yield from nested if isinstance(nested, list) else [value]
 
 
-def _xml_documents(path: PathLike) -> Iterator[Json]:
+def _xml_documents(path: Path) -> Iterator[Json]:
     """Documents in the form that they have in JSON."""
-    path = check_exists(path)
     try:
         with unpacking(path) as file:
             for _, element in ElementTree.iterparse(file):
@@ -123,38 +155,6 @@ def _number(value: Any) -> Any:
     return (
         int(value) if isinstance(value, str) and value.strip().isdecimal() else value
     )
-
-
-def _text_of(document: Any, id_: str, offsets: str, id_key: str) -> AnnotatedText:
-    check_object(document)
-    text = ""
-    mentions = []
-    in_pieces = 0
-    unread: list[str] = []
-    for passage in _parts(items(document.get("passages") or [], "passages")):
-        start = integer(passage, "offset")
-        words = passage.get("text") or ""
-        # Offsets in other units can lie within the text so far.
-        text += " " * max(
-            start - len(text), int(bool(text) and not text.endswith(" "))
-        )
-        given_mentions, annotations, several, keys = _mentions(passage, start, id_key)
-        in_pieces += several
-        unread += keys
-        try:
-            placed_mentions = placed(words, given_mentions, annotations, offsets)
-        except Misplaced as problem:
-            raise ValueError(
-                f"mention {problem.position + 1} of a passage: {problem}"
-            ) from None
-        for mention in placed_mentions:
-            moved = replace(
-                mention, start=mention.start + len(text), end=mention.end + len(text)
-            )
-            mentions.append(moved)
-        text += words
-    name = id_in(document, "id", id_)
-    return AnnotatedText(name, text, tuple(mentions), in_pieces, tuple(unread))
 
 
 def _parts(passages: list[Any]) -> Iterator[Json]:

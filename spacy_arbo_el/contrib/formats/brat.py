@@ -24,7 +24,6 @@ from ...records.lines import (
     files_in,
     read_lines,
     read_text,
-    throw,
 )
 from ...records.offsets import Given
 from ...records.source import Source
@@ -51,7 +50,7 @@ class BratReader:
         return BY_START if name.endswith(".ann") else 0.0
 
     def read(
-        self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
+        self, path: PathLike, bad: OnBad, counts: Counter
     ) -> Iterator[AnnotatedText]:
         """Yield the documents."""
         path = check_exists(path)
@@ -68,9 +67,47 @@ class BratReader:
                 bad(ValueError(str(error)))
                 continue
             name = _without_suffix(file).relative_to(folder).as_posix()
-            yield _document(
-                Source(file, bad, offsets=self.offsets), name, content, self.id_key
+            source = Source(file, bad, offsets=self.offsets)
+            yield self._document(source, name, content)
+
+    def _document(self, source: Source, name: str, text: str) -> AnnotatedText:
+        mentions: dict[str, tuple[int, Given, str]] = {}
+        ids: dict[str, list[str]] = {}
+        # The attributes and notes of each mention.
+        fields: dict[str, dict[str, str]] = {}
+        unread: list[str] = []
+        in_pieces = 0
+        for number, line in read_lines(source.path, source.on_error):
+            columns = line.split("\t")
+            try:
+                if line.startswith("T"):
+                    mention = _mention(columns, text)
+                    if mention is None:
+                        in_pieces += 1
+                    else:
+                        mentions[columns[0]] = (number, *mention)
+                elif line.startswith("N") and len(columns) > 1:
+                    _, target, kb_id = columns[1].split(" ", 2)
+                    ids.setdefault(target, []).append(kb_id.strip())
+                elif line[:1] in ("A", "M", "#") and len(columns) > 1:
+                    key, _, target_and_value = columns[1].partition(" ")
+                    target, _, value = target_and_value.partition(" ")
+                    fields.setdefault(target, {})[key] = (
+                        value or "".join(columns[2:3]).strip()
+                    )
+            except ValueError as problem:
+                source.report(number, ValueError(f"no line of brat: {problem}"))
+        rows = []
+        for key, (number, mention_given, label) in mentions.items():
+            found_id = FoundId("|".join(ids.get(key, ())))
+            if self.id_key or key not in ids:
+                found_id = find_id(fields.get(key, {}), self.id_key)
+            unread += found_id.unread
+            rows.append(
+                (number, mention_given, (label, split_ids(found_id.value), ""))
             )
+        placed = filter(None, placed_or_reported(source, text, rows))
+        return AnnotatedText(name, text, tuple(placed), in_pieces, tuple(unread))
 
 
 def _without_suffix(file: Path) -> Path:
@@ -91,44 +128,6 @@ def _beside(file: Path, suffix: str) -> Path:
         (beside for beside in files if beside.exists()),
         base.with_name(base.name + suffix),
     )
-
-
-def _document(source: Source, name: str, text: str, id_key: str) -> AnnotatedText:
-    mentions: dict[str, tuple[int, Given, str]] = {}
-    ids: dict[str, list[str]] = {}
-    # The attributes and notes of each mention.
-    fields: dict[str, dict[str, str]] = {}
-    unread: list[str] = []
-    in_pieces = 0
-    for number, line in read_lines(source.path, source.on_error):
-        columns = line.split("\t")
-        try:
-            if line.startswith("T"):
-                mention = _mention(columns, text)
-                if mention is None:
-                    in_pieces += 1
-                else:
-                    mentions[columns[0]] = (number, *mention)
-            elif line.startswith("N") and len(columns) > 1:
-                _, target, kb_id = columns[1].split(" ", 2)
-                ids.setdefault(target, []).append(kb_id.strip())
-            elif line[:1] in ("A", "M", "#") and len(columns) > 1:
-                key, _, target_and_value = columns[1].partition(" ")
-                target, _, value = target_and_value.partition(" ")
-                fields.setdefault(target, {})[key] = (
-                    value or "".join(columns[2:3]).strip()
-                )
-        except ValueError as problem:
-            source.report(number, ValueError(f"no line of brat: {problem}"))
-    rows = []
-    for key, (number, mention_given, label) in mentions.items():
-        found_id = FoundId("|".join(ids.get(key, ())))
-        if id_key or key not in ids:
-            found_id = find_id(fields.get(key, {}), id_key)
-        unread += found_id.unread
-        rows.append((number, mention_given, (label, split_ids(found_id.value), "")))
-    placed = filter(None, placed_or_reported(source, text, rows))
-    return AnnotatedText(name, text, tuple(placed), in_pieces, tuple(unread))
 
 
 def _mention(columns: list[str], text: str) -> "tuple[Given, str] | None":

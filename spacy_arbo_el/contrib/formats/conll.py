@@ -32,7 +32,7 @@ from urllib.parse import unquote
 from ...corpora.annotated import LABEL, AnnotatedText, split_ids, unique
 from ...records.formats import certainty
 from ...records.id_fields import find_id
-from ...records.lines import OnBad, PathLike, throw
+from ...records.lines import OnBad, PathLike
 from ...records.source import LineProblem, Source
 from .tokens import Growing, Numbered, NumberedLines, read_parts, split_at
 
@@ -73,7 +73,7 @@ class AidaReader:
     sniff = staticmethod(partial(certainty, pattern=AIDA_START))
 
     def read(
-        self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
+        self, path: PathLike, bad: OnBad, counts: Counter
     ) -> Iterator[AnnotatedText]:
         """Yield the documents."""
         source = Source(path, bad)
@@ -145,7 +145,7 @@ class ConlluReader:
     )
 
     def read(
-        self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
+        self, path: PathLike, bad: OnBad, counts: Counter
     ) -> Iterator[AnnotatedText]:
         """Yield the documents."""
         source = Source(path, bad)

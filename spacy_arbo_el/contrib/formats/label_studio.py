@@ -22,7 +22,7 @@ from ...corpora.annotated import AnnotatedText
 from ...corpora.json_documents import mentions_in, read_each
 from ...records.formats import certainty, check_readable
 from ...records.id_fields import FoundId, find_id, is_known, written
-from ...records.lines import OnBad, PathLike, check_exists, throw
+from ...records.lines import OnBad, PathLike, check_exists
 from ...records.objects import check_object, id_in, integer, items, json_values, string
 from ...records.source import Source
 
@@ -58,37 +58,35 @@ class LabelStudioReader:
     sniff = staticmethod(partial(certainty, pattern=START))
 
     def read(
-        self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
+        self, path: PathLike, bad: OnBad, counts: Counter
     ) -> Iterator[AnnotatedText]:
         """Yield the documents."""
         check_readable(check_exists(path), self)
         source = Source(path, bad)
-        parse = partial(_annotated_text, offsets=self.offsets, id_key=self.id_key)
-        return read_each(source, parse, json_values(source))
+        return read_each(source, self._annotated_text, json_values(source))
 
-
-def _annotated_text(
-    task: Any, id_: str, offsets: str, id_key: str
-) -> AnnotatedText | None:
-    check_object(task)
-    if "data" not in task:
-        raise ValueError(
-            "the key 'data' is missing. Export the project as JSON, not as JSON-MIN."
+    def _annotated_text(self, task: Any, id_: str) -> AnnotatedText | None:
+        check_object(task)
+        if "data" not in task:
+            raise ValueError(
+                "the key 'data' is missing. Export the project as JSON, not as JSON-MIN."
+            )
+        data = task["data"]
+        annotations = items(task.get("annotations", []), "annotations")
+        check_object(data)
+        submitted = [
+            annotation
+            for annotation in annotations
+            if isinstance(annotation, dict) and not annotation.get("was_cancelled")
+        ]
+        if not submitted:
+            return None
+        text = string(data, "text", empty=True)
+        regions, unread = _regions(submitted[-1].get("result"), self.id_key)
+        mentions = mentions_in(regions, "result", text, self.offsets)
+        return AnnotatedText(
+            id_in(data, "id", id_), text, mentions, unread=tuple(unread)
         )
-    data = task["data"]
-    annotations = items(task.get("annotations", []), "annotations")
-    check_object(data)
-    submitted = [
-        annotation
-        for annotation in annotations
-        if isinstance(annotation, dict) and not annotation.get("was_cancelled")
-    ]
-    if not submitted:
-        return None
-    text = string(data, "text", empty=True)
-    regions, unread = _regions(submitted[-1].get("result"), id_key)
-    mentions = mentions_in(regions, "result", text, offsets)
-    return AnnotatedText(id_in(data, "id", id_), text, mentions, unread=tuple(unread))
 
 
 def _regions(results: Any, id_key: str) -> tuple[list[dict[str, Any]], list[str]]:

@@ -66,14 +66,11 @@ class OboReader:
                 f"There is no scope {wrong[0]!r}. Choose from: {', '.join(SCOPES)}."
             )
 
-    def read(
-        self, path: PathLike, report: ImportReport | None = None
-    ) -> Iterator[Entity]:
+    def read(self, path: PathLike, report: ImportReport) -> Iterator[Entity]:
         """Yield the terms.
 
         report: Gets the number of terms left out, and the ids that lead to others.
         """
-        report = report or ImportReport()
         source = Source(path, report.on_bad(self.skip_bad), encoding=self.encoding)
         lines_of: dict[str, int] = {}
         namespace = ""

@@ -27,11 +27,8 @@ class ParquetReader:
 
     sniff = staticmethod(partial(certainty, pattern=re.compile(b"PAR1")))
 
-    def read(
-        self, path: PathLike, report: ImportReport | None = None
-    ) -> Iterator[Entity]:
+    def read(self, path: PathLike, report: ImportReport) -> Iterator[Entity]:
         """Yield the entities. report: Gets the ids under "alt_ids"."""
-        report = report or ImportReport()
         source = Source(path, report.on_bad(self.skip_bad))
         reader = RecordReader(report=report)
 

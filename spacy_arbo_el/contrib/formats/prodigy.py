@@ -20,7 +20,7 @@ from ...corpora.annotated import AnnotatedText, split_ids
 from ...corpora.json_documents import mentions_in, read_each
 from ...records.formats import certainty, check_readable
 from ...records.id_fields import find_id
-from ...records.lines import OnBad, PathLike, check_exists, throw
+from ...records.lines import OnBad, PathLike, check_exists
 from ...records.objects import id_in, string
 from ...records.source import Source
 
@@ -45,7 +45,7 @@ class ProdigyReader:
     sniff = staticmethod(partial(certainty, pattern=START))
 
     def read(
-        self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
+        self, path: PathLike, bad: OnBad, counts: Counter
     ) -> Iterator[AnnotatedText]:
         """Yield the documents."""
         check_readable(check_exists(path), self)
@@ -54,10 +54,9 @@ class ProdigyReader:
 
         def parse(record: dict[str, Any], id_: str) -> AnnotatedText | None:
             if record.get("answer", "accept") != "accept":
-                if counts is not None:
-                    counts["excluded"] += 1
+                counts["excluded"] += 1
                 return None
-            text = _of_task(record, id_, self.offsets, self.id_key)
+            text = self._of_task(record, id_)
             earlier = by_text.get(text.text)
             if earlier is None:
                 by_text[text.text] = replace(text, id=_free(text.id, ids))
@@ -69,32 +68,29 @@ class ProdigyReader:
             pass
         yield from by_text.values()
 
-
-def _of_task(
-    record: dict[str, Any], id_: str, offsets: str, id_key: str
-) -> AnnotatedText:
-    text = string(record, "text", empty=True)
-    spans, unread = _with_ids(record.get("spans"), id_key)
-    mentions = mentions_in(spans, "spans", text, offsets)
-    meta = record.get("meta")
-    chosen = record.get("accept")
-    if (
-        chosen
-        and len(mentions) > 1
-        and not any(mention.kb_ids for mention in mentions)
-    ):
-        unread.append("accept")
-    if chosen is not None and len(mentions) == 1:
-        if not isinstance(chosen, list) or not all(
-            isinstance(choice, str) for choice in chosen
+    def _of_task(self, record: dict[str, Any], id_: str) -> AnnotatedText:
+        text = string(record, "text", empty=True)
+        spans, unread = _with_ids(record.get("spans"), self.id_key)
+        mentions = mentions_in(spans, "spans", text, self.offsets)
+        meta = record.get("meta")
+        chosen = record.get("accept")
+        if (
+            chosen
+            and len(mentions) > 1
+            and not any(mention.kb_ids for mention in mentions)
         ):
-            raise ValueError("'accept' must be a list of ids.")
-        ids = "|".join(
-            choice for choice in chosen if not choice.startswith(NIL_CHOICE)
-        )
-        mentions = (replace(mentions[0], kb_ids=split_ids(ids)),)
-    name = id_in(meta, "id", id_) if isinstance(meta, dict) else id_
-    return AnnotatedText(name, text, mentions, unread=tuple(unread))
+            unread.append("accept")
+        if chosen is not None and len(mentions) == 1:
+            if not isinstance(chosen, list) or not all(
+                isinstance(choice, str) for choice in chosen
+            ):
+                raise ValueError("'accept' must be a list of ids.")
+            ids = "|".join(
+                choice for choice in chosen if not choice.startswith(NIL_CHOICE)
+            )
+            mentions = (replace(mentions[0], kb_ids=split_ids(ids)),)
+        name = id_in(meta, "id", id_) if isinstance(meta, dict) else id_
+        return AnnotatedText(name, text, mentions, unread=tuple(unread))
 
 
 def _free(id_: str, taken: dict[str, int]) -> str:

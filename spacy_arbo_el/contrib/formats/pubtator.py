@@ -17,7 +17,7 @@ from functools import partial
 from ...corpora.annotated import AnnotatedText, split_ids
 from ...corpora.json_documents import About, placed
 from ...records.formats import certainty, check_readable
-from ...records.lines import OnBad, PathLike, check_exists, read_lines, throw
+from ...records.lines import OnBad, PathLike, check_exists, read_lines
 from ...records.offsets import Given, Misplaced
 from ...records.source import LineProblem, Source
 from .errors import FormatMessages
@@ -59,7 +59,7 @@ class PubTatorReader:
     sniff = staticmethod(partial(certainty, suffixes=(".pubtator",), pattern=START))
 
     def read(
-        self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
+        self, path: PathLike, bad: OnBad, counts: Counter
     ) -> Iterator[AnnotatedText]:
         """Yield the documents."""
         check_readable(check_exists(path), self)
@@ -72,8 +72,7 @@ class PubTatorReader:
                     path=path, line=line, id=document.id
                 )
                 warnings.warn(message, stacklevel=2)
-                if counts is not None:
-                    counts["duplicates"] += 1
+                counts["duplicates"] += 1
                 return None
             seen.add(document.id)
             try:

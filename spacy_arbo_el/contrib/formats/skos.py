@@ -60,9 +60,7 @@ class SkosReader:
         """Know files by their name."""
         return BY_START if certainty(name, start, SUFFIXES) else 0.0
 
-    def read(
-        self, path: PathLike, report: ImportReport | None = None
-    ) -> Iterator[Entity]:
+    def read(self, path: PathLike, report: ImportReport) -> Iterator[Entity]:
         """Yield the concepts.
 
         report: Gets the number of concepts left out, and the ids that lead to others.
@@ -71,7 +69,6 @@ class SkosReader:
             from rdflib import OWL, RDF, SKOS, URIRef
         except ImportError:
             raise FormatMessages.E107() from None
-        report = report or ImportReport()
         thesaurus = _Thesaurus(_graph(path), self.languages)
         kinds = (SKOS.Concept, OWL.Class)
         concepts = {

@@ -60,29 +60,23 @@ class SssomReader:
 
     sniff = staticmethod(partial(certainty, suffixes=(".sssom.tsv",), pattern=HEADER))
 
-    def read(
-        self, path: PathLike, report: ImportReport | None = None
-    ) -> Iterator[Entity]:
+    def read(self, path: PathLike, report: ImportReport) -> Iterator[Entity]:
         """Yield the entities. report: Gets the ids that lead to them, and what was left out."""
         header = open_table(path, "\t").header
-        if CURIE in header:
-            columns = {
-                key: name for key, name in OF_LITERALS.items() if name in header
-            }
-            reader = TableReader(columns, delimiter="\t", skip_bad=self.skip_bad)
-        else:
-            columns = {
-                key: name for key, name in OF_MAPPINGS.items() if name in header
-            }
-            # Its only value, "Not", says that the mapping does not hold.
-            modifier = {MODIFIER: ""} if MODIFIER in header else {}
-            reader = TableReader(
-                columns,
-                {"predicate_id": SAME, **modifier},
-                xrefs=("object_id",),
-                delimiter="\t",
-                skip_bad=self.skip_bad,
-            )
+        is_literal = CURIE in header
+        column_of = OF_LITERALS if is_literal else OF_MAPPINGS
+        columns = {key: name for key, name in column_of.items() if name in header}
+        # The only value of a modifier, "Not", says that the mapping does not hold.
+        where = {"predicate_id": SAME, MODIFIER: ""}
+        if MODIFIER not in header:
+            del where[MODIFIER]
+        reader = TableReader(
+            columns,
+            {} if is_literal else where,
+            xrefs=() if is_literal else ("object_id",),
+            delimiter="\t",
+            skip_bad=self.skip_bad,
+        )
         yield from reader.read(path, report)
 
 

@@ -50,9 +50,7 @@ class UmlsReader:
         """Know folders by the file of names."""
         return BY_START if name == "mrconso.rrf" else 0.0
 
-    def read(
-        self, path: PathLike, report: ImportReport | None = None
-    ) -> Iterator[Entity]:
+    def read(self, path: PathLike, report: ImportReport) -> Iterator[Entity]:
         """Yield the concepts. report: Gets the number of concepts left out."""
         folder = check_exists(path)
         file = folder
@@ -60,7 +58,6 @@ class UmlsReader:
             file = _file_in(folder, "MRCONSO.RRF")
             if not file.exists():
                 file = _file_in(folder / "META", "MRCONSO.RRF")
-        report = report or ImportReport()
         definitions = _OptionalFile(_file_in(file.parent, "MRDEF.RRF"), MRDEF)
         types = _OptionalFile(_file_in(file.parent, "MRSTY.RRF"), MRSTY)
         column = "STY" if self.type_names else "TUI"

@@ -20,7 +20,7 @@ from typing import ClassVar
 
 from ...corpora.annotated import AnnotatedText, split_ids
 from ...records.formats import certainty
-from ...records.lines import OnBad, PathLike, check_exists, files_in, read_lines, throw
+from ...records.lines import OnBad, PathLike, check_exists, files_in, read_lines
 from ...records.offsets import Given, Misplaced, place
 from ...records.source import LineProblem, Source
 from .tokens import Growing, Numbered, read_parts
@@ -59,7 +59,7 @@ class WebAnnoReader:
     sniff = staticmethod(partial(certainty, pattern=START))
 
     def read(
-        self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
+        self, path: PathLike, bad: OnBad, counts: Counter
     ) -> Iterator[AnnotatedText]:
         """Yield the documents."""
         path = check_exists(path)

@@ -57,18 +57,79 @@ class WikidataReader:
 
     sniff = staticmethod(partial(certainty, pattern=START))
 
-    def read(
-        self, path: PathLike, report: ImportReport | None = None
-    ) -> Iterator[Entity]:
+    def read(self, path: PathLike, report: ImportReport) -> Iterator[Entity]:
         """Yield the items. report: Gets the number of items left out."""
         path = check_exists(path)
-        report = report or ImportReport()
-        names = _names_of_classes(path, self.languages) if self.type_names else None
+        names = self._names_of_classes(path) if self.type_names else None
         for number, item in _items(path):
             with _as_item(path, number):
-                entity = _entity(item, report, self.languages, self.types, names)
+                entity = self._entity(item, report, names)
             if entity is not None:
                 yield entity
+
+    def _entity(
+        self,
+        item: dict[str, Any],
+        report: ImportReport,
+        names: dict[str, str] | None,
+    ) -> Entity | None:
+        """Make an item's entity; None if it is left out.
+
+        names: The names of classes, by their ids.
+        """
+        if item.get("type", "item") != "item":
+            report.skip(f"a {item['type']}, not an item")
+            return None
+        id_ = item["id"]
+        if "missing" in item:
+            report.skip("not in Wikidata")
+            return None
+        labels = self._in_languages(item.get("labels"))
+        if not labels:
+            report.skip(f"no label in {', '.join(self.languages)}")
+            return None
+        claims = item.get("claims") or {}
+        kinds = _values(claims, "P31")
+        if self.types and not set(self.types) & set(kinds):
+            report.skip("of another type")
+            return None
+        if names is not None:
+            # An item is an instance or a subclass of its classes.
+            classes = [*kinds, *_values(claims, "P279")]
+            kinds = list(
+                dict.fromkeys(names[kind] for kind in classes if names.get(kind))
+            )
+        descriptions = self._in_languages(item.get("descriptions"))
+        named_otherwise = chain.from_iterable(self._in_languages(item.get("aliases")))
+        title, *further = [name["value"] for name in (*labels, *named_otherwise)]
+        description = descriptions[0]["value"] if descriptions else ""
+        if not all(map(is_storable, (id_, title, description, *further, *kinds))):
+            report.skip("half a character or NUL in its text")
+            return None
+        articles = float(len(item.get("sitelinks") or {}))
+        aliases = tuple(
+            name for name in dict.fromkeys(further) if name and name != title
+        )
+        return Entity(id_, title, description, aliases, tuple(kinds), articles)
+
+    def _in_languages(self, values: Any) -> list[Any]:
+        """Values of the first language with any, plus ``mul``."""
+        # In the dumps an empty object is a list.
+        values = values or {}
+        first = next((code for code in self.languages if values.get(code)), ALL)
+        return [
+            values[code] for code in dict.fromkeys((first, ALL)) if values.get(code)
+        ]
+
+    def _names_of_classes(self, path: Path) -> dict[str, str]:
+        """Names by id of all items that are subclasses of others."""
+        names: dict[str, str] = {}
+        for number, item in _items(path):
+            with _as_item(path, number):
+                if _values(item.get("claims") or {}, "P279"):
+                    labels = self._in_languages(item.get("labels"))
+                    names.update((item["id"], label["value"]) for label in labels[:1])
+        return names
 
 
 def _items(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -107,70 +168,6 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
     for number, line in lines:
         further_lines = lines if line.strip() == "{" else ()
         yield number, "\n".join([line, *(later for _, later in further_lines)])
-
-
-def _entity(
-    item: dict[str, Any],
-    report: ImportReport,
-    languages: tuple[str, ...],
-    types: tuple[str, ...],
-    names: dict[str, str] | None,
-) -> Entity | None:
-    """Make an item's entity; None if it is left out.
-
-    names: The names of classes, by their ids.
-    """
-    if item.get("type", "item") != "item":
-        report.skip(f"a {item['type']}, not an item")
-        return None
-    id_ = item["id"]
-    if "missing" in item:
-        report.skip("not in Wikidata")
-        return None
-    labels = _in_languages(item.get("labels"), languages)
-    if not labels:
-        report.skip(f"no label in {', '.join(languages)}")
-        return None
-    claims = item.get("claims") or {}
-    kinds = _values(claims, "P31")
-    if types and not set(types) & set(kinds):
-        report.skip("of another type")
-        return None
-    if names is not None:
-        # An item is an instance or a subclass of its classes.
-        classes = [*kinds, *_values(claims, "P279")]
-        kinds = list(dict.fromkeys(names[kind] for kind in classes if names.get(kind)))
-    descriptions = _in_languages(item.get("descriptions"), languages)
-    named_otherwise = chain.from_iterable(
-        _in_languages(item.get("aliases"), languages)
-    )
-    title, *further = [name["value"] for name in (*labels, *named_otherwise)]
-    description = descriptions[0]["value"] if descriptions else ""
-    if not all(map(is_storable, (id_, title, description, *further, *kinds))):
-        report.skip("half a character or NUL in its text")
-        return None
-    articles = float(len(item.get("sitelinks") or {}))
-    aliases = tuple(name for name in dict.fromkeys(further) if name and name != title)
-    return Entity(id_, title, description, aliases, tuple(kinds), articles)
-
-
-def _in_languages(values: Any, languages: tuple[str, ...]) -> list[Any]:
-    """Values of the first language with any, plus ``mul``."""
-    # In the dumps an empty object is a list.
-    values = values or {}
-    first = next((code for code in languages if values.get(code)), ALL)
-    return [values[code] for code in dict.fromkeys((first, ALL)) if values.get(code)]
-
-
-def _names_of_classes(path: Path, languages: tuple[str, ...]) -> dict[str, str]:
-    """Names by id of all items that are subclasses of others."""
-    names: dict[str, str] = {}
-    for number, item in _items(path):
-        with _as_item(path, number):
-            if _values(item.get("claims") or {}, "P279"):
-                labels = _in_languages(item.get("labels"), languages)
-                names.update((item["id"], label["value"]) for label in labels[:1])
-    return names
 
 
 def _values(claims: dict[str, Any], of: str) -> list[str]:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from spacy.language import Language
 
 from ...base.arrays import int_array, unit
 from ...discovery.entities import (
@@ -29,7 +28,6 @@ CENTRAL = 12
 class Near:
     """Ranks mentions of new entities with all decisions so far. Threads may call all methods."""
 
-    nlp: Language
     linker: ArboLinker
 
     @property
@@ -57,15 +55,11 @@ class Near:
         """Mentions of a new entity by similarity to the central. Each with its cosine; the
         central one is first.
         """
-        vectors = self.vectors(entity)
+        vectors = unit(self.new.mentions_of(entity).vectors.astype(np.float64))
         cosines = vectors @ vectors[entity.medoid]
         cosines[entity.medoid] = 2.0
         order = np.argsort(-cosines, kind="stable").tolist()
         return [(entity.members[i], min(float(cosines[i]), 1.0)) for i in order]
-
-    def vectors(self, entity: NewEntity) -> np.ndarray:
-        """Unit vectors of its mentions: (m, width) float64."""
-        return unit(self.new.mentions_of(entity).vectors.astype(np.float64))
 
     def similar(self, entity: NewEntity) -> list[str]:
         """Ids of other clusters similar to the central mention, best first."""
@@ -126,7 +120,7 @@ class Near:
 
     def _batch(self, mentions: Unlinked) -> MentionBatch:
         labels = [
-            self.nlp.vocab.strings.add(record.label) for record in mentions.records
+            self.linker.vocab.strings.add(record.label) for record in mentions.records
         ]
         count = len(mentions)
         return MentionBatch(

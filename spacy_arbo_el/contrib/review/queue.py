@@ -43,19 +43,17 @@ class QueueRow:
     def of(
         cls, entity: NewEntity, threshold: float, types: Collection[str]
     ) -> "QueueRow":
-        probabilities = [
-            nearest_entity.probability for nearest_entity in entity.nearest[:2]
-        ]
-        first, second = [*probabilities, 0.0, 0.0][:2]
+        none = NearestEntity("", "", 0.0)
+        best, second, *_ = (*entity.nearest, none, none)
+        first = best.probability
         closeness = 1 - abs(first - threshold) / max(threshold, 1 - threshold)
         margin = min(1.0, first / threshold if threshold else 1.0) * (
-            1 - (first - second)
+            1 - (first - second.probability)
         )
         looseness = min(max(1 - entity.cohesion, 0.0), 1.0)
         doubt = looseness + (closeness + margin if entity.nearest else 0.0)
         labels = [record.label for record in entity.members]
         label = max(dict.fromkeys(labels), key=labels.count)
-        best = entity.nearest[0] if entity.nearest else NearestEntity("", "", 0.0)
         return cls(
             entity.id,
             entity.name,
@@ -185,12 +183,14 @@ class Queue:
         self, filters: Filters, skipped: set[str], flagged: set[str]
     ) -> list[QueueRow]:
         """The rows that pass the filters, in their order."""
-        chosen = {"skipped": skipped, "flagged": flagged}.get(
-            filters.state, self.rows.keys()
-        )
-        left_out = skipped if filters.state == "open" else ()
-        ids = (i for *_, i in self._order if i in chosen and i not in left_out)
-        rows = [self.rows[entity_id] for entity_id in ids]
+        all_ids = self.rows.keys()
+        of_state = {"open": all_ids - skipped, "skipped": skipped, "flagged": flagged}
+        chosen = of_state.get(filters.state, all_ids)
+        rows = [
+            self.rows[entity_id]
+            for *_, entity_id in self._order
+            if entity_id in chosen
+        ]
         if filters.query().keys() - {"state", "sort", "page"}:
             matching = self._with_mentions(filters)
             text = filters.q.casefold()
@@ -219,13 +219,7 @@ class Queue:
                 for number, record, nearest in zip(numbers, rows.records, rows.nearest)
                 if filters.label in ("", record.label)
                 and filters.document in ("", record.document, record.key[0])
-                and (
-                    not filters.near
-                    or any(
-                        nearest_entity.kb_id == filters.near
-                        for nearest_entity in nearest
-                    )
-                )
+                and filters.near in ("", *(entity.kb_id for entity in nearest))
             }
             return {new.clusters.ids[number] for number in matching_numbers}
 

@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import srsly
 from spacy.language import Language
 
 from ...discovery.decision_log import NOTES, Entry, clusters_of
@@ -47,11 +46,8 @@ class Review:
         self.journal = Journal(model, read_only=read_only)
         self.deciding = Deciding(nlp)
         self.linker = self.deciding.linker
-        self.near = Near(nlp, self.linker)
-        saved = srsly.read_json(model / "meta.json").get(META) or {}
-        self._saved = (
-            saved["entries"] if saved.get("journal") == self.journal.id != "" else 0
-        )
+        self.near = Near(self.linker)
+        self._saved = self.journal.saved
         self._save = save or partial(save_pipeline, path=model)
         self.saved = False
         # One decision at a time; and what the pages show, which waits for no save.
@@ -204,23 +200,20 @@ class Review:
 
     def exemplars(self, entity_id: str) -> list[MentionRecord]:
         """The labelled mentions of an entity, and of those that were merged into it."""
-        near_entities = self.near
         return [
             record
             for record in self.linker.exemplars.records
-            if entity_id in near_entities.entities_of(record)
+            if entity_id in self.near.entities_of(record)
         ]
 
     def found(self, text: str, count: int) -> list[Entity]:
         """Entities of this id or with a similar name."""
         kb = self.linker.kb
         text = text.strip()
-        entities = (
-            [*([kb.get(text)] if text in kb else []), *kb.search(text, count)]
-            if text
-            else []
-        )
-        return list({entity.id: entity for entity in entities}.values())[:count]
+        same_id = [kb.get(text)] if text in kb else []
+        similar = kb.search(text, count) if text else []
+        entities = {entity.id: entity for entity in (*same_id, *similar)}
+        return list(entities.values())[:count]
 
     def similar(self, entity: NewEntity) -> list[QueueRow]:
         """Clusters with mentions most similar to the central one."""
@@ -239,12 +232,9 @@ class Review:
 
     def entry(self, number: str | None) -> list[Entry]:
         """The entry of a number in an address, if any."""
-        is_number = number and number.isdecimal() and len(number) < 10
-        return (
-            self.journal.log.entries[int(number) : int(number) + 1]
-            if number and is_number
-            else []
-        )
+        if not number or not number.isdecimal() or len(number) > 9:
+            return []
+        return self.journal.log.entries[int(number) : int(number) + 1]
 
     def place(self, entry: Entry) -> tuple[str, ...]:
         """The present page of a decision: its path and id, empty for none."""

@@ -49,18 +49,17 @@ def model_folder(model: Path) -> Path:
 
 
 def fingerprint(path: Path) -> str:
-    """Hash a file, or a folder's names and contents. The name of the file does not count.
+    """Hash the names and contents of a folder, without what follows from the rest.
 
     RETURNS: 32 hexadecimal digits.
     """
     digest = hashlib.blake2b(digest_size=16)
-    is_folder = check_exists(path).is_dir()
-    for file in sorted(path.rglob("*")) if is_folder else [path]:
-        if is_folder and (not file.is_file() or is_temporary(file.name)):
+    for file in sorted(check_exists(path).rglob("*")):
+        if not file.is_file() or is_temporary(file.name):
             continue
-        if is_folder and (file.name.endswith(OPEN_DATABASE) or is_derived(file)):
+        if file.name.endswith(OPEN_DATABASE) or is_derived(file):
             continue
-        name = file.relative_to(path).as_posix() if is_folder else ""
+        name = file.relative_to(path).as_posix()
         digest.update(f"{name}\0{file.stat().st_size}\0".encode())
         with file.open("rb") as content:
             while block := content.read(BLOCK):

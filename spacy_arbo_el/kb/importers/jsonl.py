@@ -52,11 +52,8 @@ class EntityJsonlReader:
             return BY_BRACE
         return certainty(name, start, (".jsonl", ".ndjson"))
 
-    def read(
-        self, path: PathLike, report: ImportReport | None = None
-    ) -> Iterator[Entity]:
+    def read(self, path: PathLike, report: ImportReport) -> Iterator[Entity]:
         """Yield the entities. report: Gets the ids under "alt_ids"."""
-        report = report or ImportReport()
         source = Source(path, report.on_bad(self.skip_bad), encoding=self.encoding)
         records = (
             (number, record)
@@ -90,9 +87,7 @@ class EntityJsonReader:
             return by_name
         return by_name and BY_IDS
 
-    def read(
-        self, path: PathLike, report: ImportReport | None = None
-    ) -> Iterator[Entity]:
+    def read(self, path: PathLike, report: ImportReport) -> Iterator[Entity]:
         """Yield the entities. report: Gets the ids under "alt_ids"."""
         try:
             records = json.loads(read_text(path))
@@ -108,7 +103,6 @@ class EntityJsonReader:
                 "for each id. For Wikidata, give --format wikidata."
             )
             raise line_error(path, 1, problem)
-        report = report or ImportReport()
         source = Source(path, report.on_bad(self.skip_bad))
         yield from _entities(enumerate(records, 1), source, report)
 

@@ -59,14 +59,11 @@ class TableReader:
         """Know files by their name."""
         return certainty(name, start, (".csv", ".tsv", ".tab", ".txt"))
 
-    def read(
-        self, path: PathLike, report: ImportReport | None = None
-    ) -> Iterator[Entity]:
+    def read(self, path: PathLike, report: ImportReport) -> Iterator[Entity]:
         """Yield the entities.
 
         report: Gets the further ids of a dictionary, and how many rows were left out.
         """
-        report = report or ImportReport()
         bad = report.on_bad(self.skip_bad)
         where = _lists(self.where)
         table = open_table(path, self.delimiter, self.encoding, self.header)

@@ -189,6 +189,8 @@ class Journal:
         self.model = model
         self.path: Path | None = None if read_only else recorded.path
         self.id = recorded.id
+        # The number of entries that the saved pipeline has.
+        self.saved = recorded.start(srsly.read_json(model / "meta.json"), model)
         self._complete = recorded.size
         self._size = recorded.file_size
         self._descriptor: int | None = None

@@ -141,10 +141,9 @@ class Pages:
                 404, "Give documents to review links: --texts corpus.spacy."
             )
         root = request.scope.get("root_path", "")
-        back = {
-            **filters.query(),
-            **({"next": query["next"]} if query.get("next") else {}),
-        }
+        back = filters.query()
+        if query.get("next"):
+            back["next"] = query["next"]
         values = {
             "query": query,
             "filters": filters,
@@ -218,13 +217,9 @@ class Pages:
         entry = review.decide(action, self.by(request), form.seen, **more)
         query = {**filters.query(), "done": entry["n"]}
         if action == "learn" and self.links is not None:
-            open_rows = self.links.select(filters, review)
-            to: Any = (
-                ("/link", query, open_rows[0].number)
-                if open_rows
-                else ("/links", query)
-            )
-            return self._to(request, *to)
+            for row in self.links.select(filters, review):
+                return self._to(request, url("/link", query, n=row.number))
+            return self._to(request, url("/links", query))
         if action in MOVES_ON:
             open_ids = [
                 entity_id
@@ -253,38 +248,26 @@ class Pages:
     def undo(self, request: Request) -> Response:
         """Undo a decision, and show its page."""
         form = request.scope["form"]
-        number_given = form.get("n", [""])[0]
-        number = (
-            int(number_given)
-            if number_given.isdecimal() and len(number_given) < 10
-            else None
-        )
+        digits = form.get("n", [""])[0]
+        number = int(digits) if digits.isdecimal() and len(digits) < 10 else None
         back = Filters.of(dict(parse_qsl(form.get("back", [""])[0]))).query()
         entry = self.review.undo(self.by(request), number)
         return self._to(request, self._place(entry, {**back, "undone": entry["n"]}))
 
-    def _to(
-        self, request: Request, path: str, query: Any = None, n: Any = None
-    ) -> Response:
-        root = request.scope.get("root_path", "")
-        return RedirectResponse(root + url(path, query, n=n), 303)
+    def _to(self, request: Request, place: str) -> Response:
+        return RedirectResponse(request.scope.get("root_path", "") + place, 303)
 
     def _place(self, entry: dict[str, Any], query: Mapping[str, Any]) -> str:
         if entry["action"] == "learn":
             return url("/links", query)
         if "changed" in entry:
-            present_ids = [
-                entity_id
-                for entity_id in entry["changed"][::-1]
-                if entity_id in self.review.linker.kb
-            ]
-            return url(
-                "/kb/entity" if present_ids else "/kb",
-                query,
-                id="".join(present_ids[:1]),
-            )
-        stays = entry["id"] if entry.get("id") in self.review.queue.rows else ""
-        return url("/cluster" if stays else "/", query, id=stays)
+            for entity_id in reversed(entry["changed"]):
+                if entity_id in self.review.linker.kb:
+                    return url("/kb/entity", query, id=entity_id)
+            return url("/kb", query)
+        if entry.get("id") in self.review.queue.rows:
+            return url("/cluster", query, id=entry["id"])
+        return url("/", query)
 
     def save(self, request: Request) -> Response:
         self.review.save()

@@ -1,7 +1,7 @@
 """Counts of a service, in the text format of Prometheus."""
 
 import time
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable
 from typing import Any
 
 from prometheus_client import (
@@ -12,7 +12,7 @@ from prometheus_client import (
     generate_latest,
 )
 
-from .security import RECONCILE, own_path
+from .security import RECONCILE, at_start, own_path
 
 # Upper bounds of the histogram, in seconds.
 BOUNDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -29,15 +29,14 @@ class Metrics:
     async def __call__(
         self, scope: dict[str, Any], receive: Callable, send: Callable
     ) -> None:
-        async def noted(message: MutableMapping[str, Any]) -> None:
-            if message["type"] == "http.response.start":
-                self.counts.add_request(
-                    path, message["status"], time.monotonic() - start
-                )
-            await send(message)
-
-        start = time.monotonic()
+        begun = time.monotonic()
         path = own_path(scope)
+        noted = at_start(
+            send,
+            lambda start: self.counts.add_request(
+                path, start["status"], time.monotonic() - begun
+            ),
+        )
         await self.app(scope, receive, noted)
 
 

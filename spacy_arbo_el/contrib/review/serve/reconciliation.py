@@ -4,7 +4,7 @@ The endpoint is ``/reconcile/SECRET``. Clients can't send headers, and so the se
 address; it allows to ask and nothing else.
 """
 
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from ....kb.entity import Entity
 from ..errors import ReviewMessages
 from .cells import DESCRIPTION, FREQUENCY, NAME, TYPE, Query, values_of
 from .schema import Json
-from .security import RECONCILE, Rules
+from .security import RECONCILE, Rules, at_start
 from .service import Service
 
 HERE = Path(__file__).parent
@@ -77,7 +77,7 @@ _EXTENSION = TypeAdapter(Extension)
 
 def address(rules: Rules) -> str:
     """Address to paste into OpenRefine."""
-    return rules.origins[0] + RECONCILE + rules.secret("reconcile")
+    return rules.origins[0] + rules.reconciliation
 
 
 class Reconciliation:
@@ -103,7 +103,7 @@ class Reconciliation:
         self.name = name
         self.rules = rules
         self.space = space
-        self.path = RECONCILE + rules.secret("reconcile")
+        self.path = rules.reconciliation
         self.env = Environment(
             loader=FileSystemLoader(HERE / "templates"),
             autoescape=True,
@@ -126,11 +126,6 @@ class Reconciliation:
         )
 
     async def __call__(self, scope: Json, receive: Callable, send: Callable) -> None:
-        async def with_headers(message: MutableMapping[str, Any]) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(HEADERS)
-            await send(message)
-
         if scope["type"] != "http" or not scope["path"].startswith(RECONCILE):
             return await self.app(scope, receive, send)
         request = Request(scope, receive)
@@ -143,7 +138,10 @@ class Reconciliation:
             answer = Response(status_code=204, headers=METHODS)
         else:
             answer = self.own
-        await answer(scope, receive, with_headers)
+        add_headers = at_start(
+            send, lambda start: MutableHeaders(scope=start).update(HEADERS)
+        )
+        await answer(scope, receive, add_headers)
 
     # Answers
 

@@ -8,7 +8,7 @@ import hmac
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -23,6 +23,7 @@ from starlette.responses import (
     RedirectResponse,
     Response,
 )
+from starlette.types import Message
 
 from ..errors import ReviewMessages
 
@@ -110,13 +111,13 @@ class Rules:
 
     def has_secret(self, path: str) -> bool:
         """Return whether a path below ``RECONCILE`` has the secret."""
-        return same(path.split("/")[2], self.secret("reconcile"))
+        return same("/".join(path.split("/")[:3]), self.reconciliation)
 
-    def secret(self, purpose: str) -> str:
-        """A secret for one purpose, such as "reconcile"."""
-        return hmac.new(
-            self.token.encode(), purpose.encode(), hashlib.sha256
-        ).hexdigest()
+    @property
+    def reconciliation(self) -> str:
+        """The path of the Reconciliation API, which ends with a secret made of the token."""
+        digest = hmac.new(self.token.encode(), b"reconcile", hashlib.sha256)
+        return RECONCILE + digest.hexdigest()
 
 
 @dataclass
@@ -179,18 +180,17 @@ class Gate:
     async def __call__(
         self, scope: dict[str, Any], receive: Callable, send: Callable
     ) -> None:
-        async def with_headers(message: MutableMapping[str, Any]) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
+        def add_headers(start: Message) -> None:
+            headers = MutableHeaders(scope=start)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
 
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         path = own_path(scope)
         request = Request(scope, receive)
+        with_headers = at_start(send, add_headers)
         if path in PROBES:
             probed = (
                 self.app
@@ -328,6 +328,17 @@ class Gate:
         if not is_ours or origin not in self.rules.origins:
             return refuse(403, "The form is from another page. Reload this one.")
         return None
+
+
+def at_start(send: Callable, change: Callable[[Message], None]) -> Callable:
+    """The channel of an answer, whose start is changed or noted before it is sent."""
+
+    async def send_changed(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            change(message)
+        await send(message)
+
+    return send_changed
 
 
 def _again(body: bytes) -> Callable:

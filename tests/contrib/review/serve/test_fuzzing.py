@@ -50,7 +50,7 @@ def described(browser):
         spec["paths"][path] = {"get": {"parameters": parameters(QUERY, ids), **answers}}
     for path in [*(f"/decide/{action}" for action in FORMS), "/undo", "/name"]:
         spec["paths"][path] = {"post": {"requestBody": form(FIELDS, [*ids, "0"]), **answers}}
-    address = "/reconcile/" + browser.rules.secret("reconcile")
+    address = browser.rules.reconciliation
     for end in ("", "/suggest/entity", "/suggest/type", "/preview", "/properties"):
         asked = parameters(RECONCILE, ["cat", "3", '{"q": {"query": "jaguar"}}'])
         spec["paths"][address + end] = {"get": {"parameters": asked, **answers}}

@@ -121,9 +121,9 @@ def test_the_names_of_a_server_are_those_of_its_address():
 
 
 def test_the_secret_of_tables_changes_with_the_token_alone():
-    mine = Rules(token=16 * "a").secret("reconcile")
-    assert Rules("0.0.0.0", 80, token=16 * "a").secret("reconcile") == mine
-    assert Rules(token=16 * "b").secret("reconcile") != mine
+    mine = Rules(token=16 * "a").reconciliation
+    assert Rules("0.0.0.0", 80, token=16 * "a").reconciliation == mine
+    assert Rules(token=16 * "b").reconciliation != mine
     assert 16 * "a" not in mine
 
 
