@@ -53,6 +53,13 @@ def code_of(error: BaseException) -> str:
     return ""
 
 
+def message_of(error: BaseException) -> str:
+    """The message of an error, also of a ``KeyError``, whose text has quotes."""
+    if isinstance(error, KeyError) and error.args:
+        return str(error.args[0])
+    return str(error)
+
+
 class Errors:
     # Entities and knowledge bases: E0xx
     E001 = Message(

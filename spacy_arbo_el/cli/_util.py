@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from wasabi import msg
 
 from ..base.display import counted
+from ..base.errors import message_of
 
 if TYPE_CHECKING:
     import typer
@@ -29,12 +30,7 @@ def user_errors(only_coded: bool = False) -> Iterator[None]:
     try:
         yield
     except (ValueError, OSError, KeyError, ImportError) as error:
-        # str() of a KeyError has quotes.
-        text = (
-            str(error.args[0])
-            if isinstance(error, KeyError) and error.args
-            else str(error)
-        )
+        text = message_of(error)
         needs_code = only_coded or isinstance(error, (KeyError, ImportError))
         if needs_code and not _CODED.match(text):
             raise

@@ -78,7 +78,7 @@ def document_reader(
     from ..corpora.docbin import SUFFIX, read_docs, write_parts
     from ..corpora.docs import unlinked
     from ..corpora.read import files_of, read_documents
-    from ..find.finders import ArboNames, finder_of_missing, make_finder
+    from ..find.finders import ArboNames, make_finder
 
     def bar(docs: Iterable[Doc]) -> Iterable[Doc]:
         return tqdm(docs, unit=" docs", leave=False)
@@ -97,7 +97,7 @@ def document_reader(
     check_finder(how.find)
     left_out: Counter = Counter()
     n_mentions: Counter = Counter()
-    finder = make_finder(nlp, linker, how.find) or finder_of_missing(nlp, linker)
+    finder = make_finder(nlp, linker, how.find)
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         # The counts of all documents are said instead.
         warnings.filterwarnings("ignore", r".*arbo-W543")

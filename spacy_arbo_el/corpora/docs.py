@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
+from spacy.util import filter_spans
 
 from ..base.errors import Errors, Warnings
 from ..mentions.getters import same_tokens
@@ -43,7 +44,7 @@ def to_doc(
     spans = [_span(doc, mention) for mention in text.mentions]
     doc.user_data["doc_id"] = text.id
     doc.spans[MENTIONS_KEY] = spans
-    entities = longest_first(spans)
+    entities = filter_spans(spans)
     doc.set_ents(entities)
     if counts is not None:
         _count(counts, text.mentions, {border for token in tokens for border in token})
@@ -98,17 +99,6 @@ def _span(doc: Doc, mention: AnnotatedMention) -> Span:
     span = doc.char_span(*place, span_id=mention.cluster)
     assert span is not None, "mentions begin and end at token boundaries"
     return span
-
-
-def longest_first(spans: Iterable[Span]) -> list[Span]:
-    """Select spans that don't overlap, the longest first. They are returned in text order."""
-    taken: set[int] = set()
-    chosen = []
-    for span in sorted(spans, key=lambda span: (span.start - span.end, span.start)):
-        if taken.isdisjoint(range(span.start, span.end)):
-            taken.update(range(span.start, span.end))
-            chosen.append(span)
-    return sorted(chosen, key=lambda span: span.start)
 
 
 def unlinked(doc: Doc, *, mentions: bool = True) -> Doc:

@@ -104,7 +104,7 @@ def checked(
         counted.update(
             {mention.counted for mention in text.mentions} - {"", CHARACTERS}
         )
-        places = [(one.start, one.end) for one in text.mentions if not one.counted]
+        places = [(m.start, m.end) for m in text.mentions if not m.counted]
         total += len(places)
         within = within_words(text.text, places) if places else {}
         if within.get(CHARACTERS) and not example:

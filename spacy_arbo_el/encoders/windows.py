@@ -12,7 +12,7 @@ an empty span, see ``SpanInputs.readable``.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from thinc.api import Model
@@ -45,11 +45,13 @@ class WindowReader:
         for as many as of a window.
     """
 
+    # What errors call what it reads of a mention.
+    unit: ClassVar[str] = "window"
     size: int
     text_size: int = 0
 
     def __post_init__(self) -> None:
-        check_size("window", self.size)
+        check_size(self.unit, self.size)
         if self.text_size:
             check_size("text", self.text_size)
 

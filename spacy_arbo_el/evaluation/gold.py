@@ -74,8 +74,8 @@ def read_gold(
         name = document_id(doc) or text_fingerprint(doc.text)
         documents[text_fingerprint(folded(doc.text))] = name
         words = [token.lower_ for token in doc if token.is_alpha]
-        n_documents = n_documents + 1
-        n_words = n_words + len(words)
+        n_documents += 1
+        n_words += len(words)
         n_english += sum(word in STOP_WORDS for word in words)
     return GoldCorpus(mentions, documents, n_documents, n_english / max(n_words, 1))
 

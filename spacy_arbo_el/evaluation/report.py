@@ -21,8 +21,8 @@ from ..mentions.record import gold_ids
 from ..ranking.decisions import Independent, Inference
 from ..ranking.ranking import BestEvidence, Reranker
 from .outcomes import Outcome, outcomes
-from .scorer import recall_at, score_outcomes
-from .seen import Seen, score_by_seen, score_namesakes
+from .scorer import all_scores, recall_at
+from .seen import Seen
 from .uncertainty import accuracy_interval
 
 COLUMNS = {
@@ -117,12 +117,10 @@ def seen_by(linker: ArboLinker) -> Seen:
 
 
 def scores_with_seen(results: list[Outcome], seen: Seen, kb: ArboKB) -> dict[str, Any]:
-    """Score outcomes: recall@100, seen and unseen, namesakes, and the interval of accuracy too."""
+    """Score outcomes: all scores, recall@100, and the interval of accuracy too."""
     return {
-        **score_outcomes(results),
+        **all_scores(results, seen, kb),
         f"arbo_recall_at_{MOST_CANDIDATES}": recall_at(results, MOST_CANDIDATES),
-        **score_by_seen(results, seen),
-        **score_namesakes(results, kb),
         "arbo_acc_95": accuracy_interval(results),
     }
 

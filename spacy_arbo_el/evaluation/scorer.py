@@ -67,6 +67,17 @@ def score_outcomes(results: list[Outcome]) -> dict[str, Any]:
     return scores
 
 
+def all_scores(
+    results: list[Outcome], seen: Seen, kb: ArboKB | None
+) -> dict[str, Any]:
+    """The scores of outcomes, also by what training has shown, and those of namesakes."""
+    return {
+        **score_outcomes(results),
+        **score_by_seen(results, seen),
+        **score_namesakes(results, kb),
+    }
+
+
 def recall_at(results: list[Outcome], k: int) -> float | None:
     """Share of linkable gold mentions with their entity in k."""
     return mean([is_candidate(result, k) for result in results if result.gold])
@@ -118,8 +129,4 @@ class LinkerScorer:
     ) -> dict[str, Any]:
         results = outcomes(examples, get_spans or EntSpans(), extension, kb)
         seen = Seen() if kb is None else Seen.of(kb, exemplars)
-        return {
-            **score_outcomes(results),
-            **score_by_seen(results, seen),
-            **score_namesakes(results, kb),
-        }
+        return all_scores(results, seen, kb)

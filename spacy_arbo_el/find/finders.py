@@ -207,11 +207,12 @@ def mark_names(
 def make_finder(nlp: Language, linker: ArboLinker, find: str) -> Finder | None:
     """A function that finds the mentions of documents. None where these have their own.
 
-    find: "" for the documents' own, "pipeline" for the components before the linker, "names" for
-        the names of the knowledge base, or another pipeline: a folder or an installed package.
+    find: "" for the documents' own, and names where a document has none, if the pipeline has
+        ``arbo_names``; "pipeline" for the components before the linker, "names" for the names of
+        the knowledge base, or another pipeline: a folder or an installed package.
     """
     if not find:
-        return None
+        return _finder_of_missing(nlp, linker)
     if find == "pipeline":
         return _finder_of_pipeline(nlp, linker)
     if find == "names":
@@ -220,7 +221,7 @@ def make_finder(nlp: Language, linker: ArboLinker, find: str) -> Finder | None:
     return _finder_of_other(nlp, linker, find)
 
 
-def finder_of_missing(nlp: Language, linker: ArboLinker) -> Finder | None:
+def _finder_of_missing(nlp: Language, linker: ArboLinker) -> Finder | None:
     """A function that finds names in the documents without mentions, by ``arbo_names``.
 
     None where the pipeline does not have it before the linker.

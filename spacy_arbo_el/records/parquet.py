@@ -37,7 +37,7 @@ def parquet_rows(
                 <= start
             ):
                 groups = groups[1:]
-                row = row + rows
+                row += rows
             present = [name for name in names if not columns or name in columns]
             for batch in file.iter_batches(
                 BATCH, row_groups=list(groups), columns=present

@@ -90,8 +90,7 @@ def train(
                 f"The training in {output} has ended after step {checkpoint.step}: nothing is left "
                 "to do"
             )
-            stdout.write(Printer(no_print=True).info(message) + "\n")
-            return
+            return _say(stdout, message)
         checkpoint = None
     training.run(checkpoint, stdout, stderr)
 
@@ -185,11 +184,10 @@ class _Training:
         if is_rough and loop.evaluations:
             self.evaluate_all(info, is_chosen(loop.evaluations))
         write_end(self.path, self.identity, info["step"])
-        printer = Printer(no_print=True)
         if loop.evaluations:
-            stdout.write(printer.info(gain_of_training(loop.evaluations)) + "\n")
+            _say(stdout, gain_of_training(loop.evaluations))
         message = f"Saved pipeline to {self.output / DIR_MODEL_LAST}"
-        stdout.write(printer.good(message) + "\n")
+        stdout.write(Printer(no_print=True).good(message) + "\n")
 
     def _steps(
         self, loop: ResumableLoop
@@ -260,24 +258,25 @@ class _Training:
             for linker in linkers_of(self.nlp).values():
                 linker.encoder.end_training()
                 linker.refresh()
-            score, scores = create_evaluation(
-                self.nlp, self.dev_corpus, self.settings
-            )()
-        self.save_evaluated(
-            {**info, "score": score, "other_scores": scores}, is_last_best
-        )
+            scored = self._scored(self.nlp, info)
+        self.save_evaluated(scored, is_last_best)
         if is_last_best:
             return
         best = self.output / DIR_MODEL_BEST
         nlp = load_pipeline(best)
+        update_meta(self.settings, nlp, self._scored(nlp, info))
+        self._save(nlp, best)
+
+    def _scored(self, nlp: Language, info: dict[str, Any]) -> dict[str, Any]:
+        """What the loop has reported, with the scores of a pipeline."""
         score, scores = create_evaluation(nlp, self.dev_corpus, self.settings)()
-        update_meta(
-            self.settings, nlp, {**info, "score": score, "other_scores": scores}
-        )
+        return {**info, "score": score, "other_scores": scores}
+
+    def _save(self, nlp: Language, path: Path) -> None:
         before_to_disk = create_before_to_disk_callback(
             self.settings["before_to_disk"]
         )
-        save_pipeline(before_to_disk(nlp), best)
+        save_pipeline(before_to_disk(nlp), path)
 
     @contextmanager
     def _as_saved(self) -> Iterator[None]:
@@ -286,11 +285,8 @@ class _Training:
             yield
 
     def save(self) -> None:
-        before_to_disk = create_before_to_disk_callback(
-            self.settings["before_to_disk"]
-        )
         with self._as_saved():
-            save_pipeline(before_to_disk(self.nlp), self.output / DIR_MODEL_LAST)
+            self._save(self.nlp, self.output / DIR_MODEL_LAST)
 
     def save_evaluated(self, info: dict[str, Any], is_best: bool) -> None:
         """Write model-last with scores, and a better model-best.
@@ -317,24 +313,26 @@ def _resolve_settings(training: dict[str, Any], use_gpu: int) -> dict[str, Any]:
     return registry.resolve(training, schema=ConfigSchemaTraining)
 
 
+def _say(stdout: IO, line: str) -> None:
+    stdout.write(Printer(no_print=True).info(line) + "\n")
+
+
 def _write_introduction(
     nlp: Language,
     frozen: list[str],
     checkpoint: Checkpoint | None,
     stdout: IO,
 ) -> None:
-    lines = [f"Pipeline: {nlp.pipe_names}"]
+    _say(stdout, f"Pipeline: {nlp.pipe_names}")
     if frozen:
-        lines.append(f"Frozen components: {frozen}")
+        _say(stdout, f"Frozen components: {frozen}")
     if checkpoint is not None:
-        lines.append(f"Resuming after step {checkpoint.step}")
-    for line in lines:
-        stdout.write(Printer(no_print=True).info(line) + "\n")
+        _say(stdout, f"Resuming after step {checkpoint.step}")
 
 
 def _write_encoding(nlp: Language, stdout: IO) -> None:
     """Write what each linker encodes before the first step, which can take minutes."""
     for linker in linkers_of(nlp).values():
         line = f"Encoding {len(linker.kb)} entities and {len(linker.exemplars)} training mentions"
-        stdout.write(Printer(no_print=True).info(line) + "\n")
+        _say(stdout, line)
     stdout.flush()

@@ -127,19 +127,13 @@ def _regions(results: Any, id_key: str) -> tuple[list[dict[str, Any]], list[str]
 
 def _place(value: dict[str, Any]) -> dict[str, Any]:
     """The offsets of a region, if it has some. Those of a HyperText are of the whole text."""
-    global_offsets = value.get("globalOffsets")
-    if isinstance(global_offsets, dict):
-        return {
-            key: global_offsets[key]
-            for key in ("start", "end")
-            if key in global_offsets
-        }
-    if "startOffset" in value:
-        return {
-            "start": integer(value, "startOffset"),
-            "end": integer(value, "endOffset"),
-        }
-    return {key: value[key] for key in ("start", "end") if key in value}
+    offsets = value.get("globalOffsets")
+    if not isinstance(offsets, dict):
+        offsets = value
+        if "startOffset" in value:
+            start, end = (integer(value, f"{key}Offset") for key in ("start", "end"))
+            return {"start": start, "end": end}
+    return {key: offsets[key] for key in ("start", "end") if key in offsets}
 
 
 def _field(value: dict[str, Any], kind: str) -> str:

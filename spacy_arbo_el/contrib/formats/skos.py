@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from ...kb.entity import Entity
@@ -14,16 +13,6 @@ from ...records.source import at_line
 from .errors import FormatMessages
 from .obo import ids_of_xrefs, replace_ids
 
-# The syntax of a file by the end of its name; Turtle where it says nothing.
-SYNTAXES = {
-    ".rdf": "xml",
-    ".owl": "xml",
-    ".xml": "xml",
-    ".nt": "nt",
-    ".n3": "n3",
-    ".jsonld": "json-ld",
-    ".json": "json-ld",
-}
 # The ends of names that no other format has.
 SUFFIXES = (".ttl", ".rdf", ".owl", ".nt", ".jsonld")
 OBO = "http://www.geneontology.org/formats/oboInOwl#"
@@ -109,13 +98,13 @@ class SkosReader:
 
 def _graph(path: PathLike) -> Any:
     from rdflib import Graph
+    from rdflib.util import guess_format
 
     path = check_exists(path)
     graph = Graph()
     try:
         with OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
-            suffix = Path(plain_name(path)).suffix
-            graph.parse(file, format=SYNTAXES.get(suffix, "turtle"))
+            graph.parse(file, format=guess_format(plain_name(path)) or "turtle")
     except Exception as error:  # of the parsers of rdflib, which share no class
         raise line_error(path, 1, f"no valid SKOS: {error}.") from None
     return graph

@@ -13,6 +13,7 @@ There are no markers, unless all mentions are to have them (BioCoM, appendix E: 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from spacy.util import registry
@@ -23,15 +24,8 @@ from ...base.arrays import int_array, offsets_of
 from ...base.settings import check_count
 from ...encoders.inputs import SpanInputs, assemble
 from ...encoders.pooling import ClsPooling, Pooling
-from ...encoders.protocol import Text
 from ...encoders.transformer import transformer_tower
-from ...encoders.windows import (
-    check_size,
-    entity_passages,
-    locate_mentions,
-    tokenizer_of,
-    whole_passages,
-)
+from ...encoders.windows import WindowReader, locate_mentions, tokenizer_of
 from ...encoders.word_pieces import (
     END_PLACE,
     START_PLACE,
@@ -46,8 +40,8 @@ CONTEXT_SHARE = 1 / 8
 
 
 @dataclass(frozen=True)
-class PassageReader:
-    """Reads documents in passages, and entity texts separately.
+class PassageReader(WindowReader):
+    """Reads documents in passages, and texts of entities as ``WindowReader`` does.
 
     It is the ``TowerReader`` of ``DocumentEncoder.v1``.
 
@@ -57,20 +51,13 @@ class PassageReader:
     markers: Whether markers stand round all mentions.
     """
 
-    size: int
-    text_size: int
-    max_mentions: int
+    unit: ClassVar[str] = "passage"
+    max_mentions: int = 100
     markers: bool = False
 
     def __post_init__(self) -> None:
-        check_size("passage", self.size)
-        check_size("text", self.text_size)
+        super().__post_init__()
         check_count("max_mentions", self.max_mentions, least=1)
-
-    @property
-    def text_identity(self) -> str:
-        """Identify all that the vector of an entity's text depends on."""
-        return f"texts of {self.text_size} word pieces"
 
     def read_mentions(
         self,
@@ -83,18 +70,6 @@ class PassageReader:
         tokenizer = tokenizer_of(model, self.size)
         limits = self.size, self.max_mentions, self.markers
         return document_passages(tokenizer, *limits, texts, text_of, offsets)
-
-    def read_passages(
-        self, model: Model, texts: Sequence[str], size: int
-    ) -> SpanInputs:
-        """Read whole texts. See ``whole_passages``. ``model`` is the tower."""
-        return whole_passages(model, texts, size)
-
-    def read_texts(self, model: Model, texts: Sequence[Text]) -> SpanInputs:
-        """Read one passage for each text. See ``entity_passages``. ``model`` is the tower."""
-        return entity_passages(
-            tokenizer_of(model, self.text_size), self.text_size, texts
-        )
 
 
 @registry.architectures("spacy-arbo-el.DocumentEncoder.v1")

@@ -51,15 +51,10 @@ class Form:
             field.rstrip("*,|"): _read(field, form) for field in FORMS[action].split()
         }
         seen: dict[str, str] = {}
-        for name in ("ids", "others"):
-            boxes = [box.rpartition(AT) for box in values.get(name, ())]
-            if name in values:
-                values[name] = [
-                    entity_id or version for entity_id, _, version in boxes
-                ]
-                seen.update(
-                    (entity_id, version) for entity_id, at, version in boxes if at
-                )
+        for name in {"ids", "others"} & values.keys():
+            boxes = [box.rpartition(AT) for box in values[name]]
+            values[name] = [entity_id or version for entity_id, _, version in boxes]
+            seen.update((entity_id, version) for entity_id, at, version in boxes if at)
         version = _read("version", form)
         shown_id = values.get("id", _read("key", form))
         if action in ("kb_add", "kb_update"):

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -180,28 +180,24 @@ class LinkReview:
         """Journal entry of a decision on a mention."""
         span = self.span(row.key, row.label)
         fingerprint, start, end = row.key
-        verdict = (
-            "confirm"
-            if kb_id == row.link.kb_id
-            else "nil"
-            if kb_id == NIL
-            else "correct"
-        )
-        verdict_values = {
+        verdict = "nil" if kb_id == NIL else "correct"
+        return {
+            "key": list(row.key),
+            "document": document_id(self._doc_of[fingerprint]),
+            "text": self.texts[fingerprint],
+            "start": start,
+            "end": end,
             "kb_id": kb_id,
-            "verdict": verdict,
+            "verdict": "confirm" if kb_id == row.link.kb_id else verdict,
             "label": span.label_ if span else "",
         }
-        document = document_id(self._doc_of[fingerprint])
-        place = {"text": self.texts[fingerprint], "start": start, "end": end}
-        return {"key": list(row.key), "document": document, **place, **verdict_values}
 
 
 def gold_docs(
     linker: ArboLinker, docs: Iterable[Doc], entries: Sequence[Entry]
 ) -> list[Doc]:
     """Documents whose mentions were decided on. Those without any are left out."""
-    marks_of: dict[str, dict[tuple[int, int, str], str]] = {}
+    marks_of: defaultdict[str, dict[tuple[int, int, str], str]] = defaultdict(dict)
     getter = linker.mentions.getter
     new = linker.new_entities
     chosen = []
@@ -209,26 +205,26 @@ def gold_docs(
         for key in entry["mentions"] if "kb_id" in entry else ():
             row = new.rows.row(tuple(key))
             label = new.rows.records[row].label if row >= 0 else ""
-            marks_of.setdefault(key[0], {})[key[1], key[2], label] = entry["kb_id"]
+            marks_of[key[0]][key[1], key[2], label] = entry["kb_id"]
     for entry in entries:
         if entry["action"] == "learn":
             fingerprint, start, end = entry["key"]
-            marks_of.setdefault(fingerprint, {})[start, end, entry["label"]] = entry[
-                "kb_id"
-            ]
+            marks_of[fingerprint][start, end, entry["label"]] = entry["kb_id"]
     for doc in docs:
-        marks = marks_of.get(text_fingerprint(doc.text), {}).items()
+        marks = marks_of[text_fingerprint(doc.text)].items()
+        if not marks:
+            continue
         gold = unlinked(doc, mentions=False)
-        found_spans = [
+        marked_spans = [
             gold.char_span(
                 start, end, label or LABEL, kb_id=kb_id, alignment_mode="expand"
             )
             for (start, end, label), kb_id in marks
         ]
-        spans = list(filter(None, found_spans))
+        spans = list(filter(None, marked_spans))
         # Mentions in a group of spans may overlap.
         set_mentions(gold, spans if getter.spans_key else filter_spans(spans), getter)
-        chosen += [gold] if marks else []
+        chosen.append(gold)
     return chosen
 
 

@@ -119,13 +119,13 @@ class Review:
     def version(self, action: str, name: str) -> str:
         """The version of what a decision is on. KeyError where it is not there."""
         if action == "learn":
-            learned = (e for e in self.standing if e["action"] == "learn")
-            last = [
+            numbers = [
                 e["n"]
-                for e in learned
-                if mention_name((*e["key"], e["label"])) == name
+                for e in self.standing
+                if e["action"] == action
+                and mention_name((*e["key"], e["label"])) == name
             ]
-            return str(last[-1]) if last else "-"
+            return str(numbers[-1]) if numbers else "-"
         return version_of(
             self.linker.kb.get(name) if action[:3] == "kb_" else self.new[name]
         )

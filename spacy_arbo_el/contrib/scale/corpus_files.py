@@ -1,4 +1,4 @@
-"""Mentions of a corpus, their search index and decisions in mapped files.
+"""Mentions of a part of a corpus as bytes; those of all parts, their index and decisions in files.
 
 A corpus may have more mentions than fit into memory. Whoever works on some of them, or on some of
 their values, reads only these.
@@ -10,11 +10,14 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import faiss
 import numpy as np
+import srsly
 
-from ...base.arrays import OnAccess, int_array, offsets_of, resized_table
+from ...base.arrays import OnAccess, TopK, int_array, offsets_of, resized_table
+from ...encoders.inputs import SpanInputs
 from ...linking.corpus import CorpusDecisions
 from ...linking.corpus_mentions import (
     CorpusMentions,
@@ -22,14 +25,15 @@ from ...linking.corpus_mentions import (
     canonical_order,
     numbered,
 )
-from ...mentions.record import MentionRecord
+from ...mentions.record import MentionBatch, MentionRecord
 from ...ranking.decisions import Decisions, Step
+from ...ranking.ranking import RankedMentions, Ranking
 from ...retrieval.index.approximate import read_index
 from ...retrieval.mention_search import AllPairs, Cells, CorpusSearch
+from ...retrieval.neighbours import Neighbours
 from ...retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean, Similarity
-from ...storage.files import write_file
+from ...storage.files import pack_arrays, unpack_arrays, write_file
 from ...storage.folders import FolderKind, replacing_folder
-from .part_files import arrays_of, mentions_of, pack_records, packed_records
 
 # Gives the parts of a corpus, in the order in which their documents were read, anew each time.
 ReadParts = Callable[[], Iterable[CorpusPart]]
@@ -38,6 +42,8 @@ FOLDER = FolderKind(
 )
 RECORDS = "records.bin"
 COVERAGE = "coverage.json"
+# The arrays of the spans that mentions are encoded from.
+INPUTS = ("ids", "offsets", "passage", "first", "last", "marker")
 # Arrays of word pieces and passages, which stay in the order in which documents were read.
 _AS_READ = ("inputs_ids", "inputs_offsets")
 # What kinds of steps are written as.
@@ -58,6 +64,107 @@ _TABLES = frozenset(
         for values in ("ids", "scores")
     ]
 )
+
+
+def part_to_bytes(mentions: CorpusPart) -> bytes:
+    """A part as bytes; scores are exact."""
+    data, bounds = pack_records(mentions.ranked.batch.records)
+    counts = int_array(mentions.counts)
+    details = {"records": data, "record_bounds": bounds, "counts": counts}
+    return pack_arrays({**arrays_of(mentions), **details})
+
+
+def part_from_bytes(data: bytes) -> CorpusPart:
+    """Load the result of ``part_to_bytes``."""
+    arrays = unpack_arrays(data)
+    bounds = arrays["record_bounds"]
+    counts = arrays["counts"].tolist()
+    records = list(packed_records(arrays["records"], bounds[:-1], bounds[1:]))
+    numbers = arrays["documents"], len(counts)
+    return CorpusPart(*mentions_of(arrays.__getitem__, records, *numbers), counts)
+
+
+def arrays_of(mentions: CorpusPart) -> dict[str, np.ndarray]:
+    """Everything of a part but the records, by name."""
+    batch = mentions.ranked.batch
+    neighbours = mentions.ranked.neighbours
+    ranking = mentions.ranked.ranking
+    tables = {
+        "entities": neighbours.entities,
+        "exemplars": neighbours.exemplars,
+        "ranking": ranking.candidates,
+        "candidates": mentions.candidates,
+    }
+    arrays = {
+        "vectors": batch.encoded,
+        "documents": batch.documents,
+        "labels": batch.labels,
+        "exemplar_entities": neighbours.exemplar_entities,
+        "ranking_exemplars": ranking.exemplars,
+        "presence": ranking.presence,
+        "corrected": mentions.ranked.corrected,
+        **{f"{name}_ids": table.ids for name, table in tables.items()},
+        **{f"{name}_scores": table.scores for name, table in tables.items()},
+    }
+    return {**arrays, **{f"inputs_{k}": v for k, v in batch.inputs.to_dict().items()}}
+
+
+def mentions_of(
+    array: Callable[[str], np.ndarray],
+    records: Sequence[MentionRecord],
+    documents: np.ndarray,
+    n_documents: int,
+) -> tuple[RankedMentions, TopK]:
+    """The mentions and candidates of which ``arrays_of`` gave the arrays.
+
+    array: Gives an array by its name.
+    documents: (m,) int64, the number of each mention's document.
+    """
+
+    def table(name: str) -> TopK:
+        return TopK(array(f"{name}_ids"), array(f"{name}_scores"))
+
+    inputs = SpanInputs.from_dict({name: array(f"inputs_{name}") for name in INPUTS})
+    labels = array("labels")
+    vectors = array("vectors")
+    batch = MentionBatch(records, inputs, documents, labels, n_documents, vectors)
+    neighbours = Neighbours(
+        table("entities"),
+        table("exemplars"),
+        TopK.empty(len(batch)),
+        array("exemplar_entities"),
+    )
+    ranking = Ranking(table("ranking"), array("ranking_exemplars"), array("presence"))
+    return RankedMentions(batch, neighbours, ranking, array("corrected")), table(
+        "candidates"
+    )
+
+
+def pack_records(records: Sequence[MentionRecord]) -> tuple[np.ndarray, np.ndarray]:
+    """Pack records as bytes (uint8) with offsets (m + 1,). int64: where each begins and the last
+    ends.
+    """
+    rows = [srsly.msgpack_dumps(record.values) for record in records]
+    lengths = int_array([len(row) for row in rows])
+    return np.frombuffer(b"".join(rows), dtype=np.uint8), offsets_of(lengths)
+
+
+def packed_records(
+    data: np.ndarray, starts: np.ndarray, stops: np.ndarray
+) -> OnAccess[MentionRecord]:
+    """Records that are unpacked one by one.
+
+    data: (bytes,) uint8, mapped or in memory.
+    starts, stops: (m,) int64, where each begins and ends.
+    """
+
+    def unpack(row: int) -> MentionRecord:
+        values: Any = srsly.msgpack_loads(
+            data[int(starts[row]) : int(stops[row])].tobytes()
+        )
+        return MentionRecord.from_values(values)
+
+    return OnAccess(unpack, len(starts))
 
 
 def mapped_array(folder: Path, name: str) -> np.ndarray:
@@ -172,10 +279,10 @@ class _Layout:
                     missing = -np.inf if values.dtype.kind == "f" else -1
                     values = resized_table(values, out[name].shape[1], missing)
                 out[name][rows] = values
-            start = start + len(rows)
-            document = document + len(batch.counts)
-            passage = passage + len(passages)
-            piece = piece + len(pieces)
+            start += len(rows)
+            document += len(batch.counts)
+            passage += len(passages)
+            piece += len(pieces)
         self._save("numbers", numbered(out["documents"]))
         for written in out.values():
             written.flush()

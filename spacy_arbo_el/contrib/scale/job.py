@@ -40,9 +40,11 @@ PLACES = ("model", "corpus", "output")
 
 def to_parquet(docs: Sequence[Doc], get_spans: SpanGetter, extension: str) -> bytes:
     pa = import_pyarrow()
-    types = {"start": pa.int64(), "end": pa.int64(), "score": pa.float64()}
-    types["presence"] = pa.float64()
-    types["evidence"] = pa.list_(pa.string())
+    types = {
+        **dict.fromkeys(("start", "end"), pa.int64()),
+        **dict.fromkeys(("score", "presence"), pa.float64()),
+        "evidence": pa.list_(pa.string()),
+    }
     schema = pa.schema(
         [(name, types.get(name, pa.string())) for name in LINK_WITH_EVIDENCE]
     )

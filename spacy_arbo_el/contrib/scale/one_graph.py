@@ -45,6 +45,8 @@ from ...storage.files import pack_arrays, unpack_arrays, write_file
 from ...storage.folders import replacing_folder
 from .corpus_files import (
     FOLDER,
+    part_from_bytes,
+    part_to_bytes,
     read_decisions,
     read_mentions,
     read_search,
@@ -56,7 +58,6 @@ from .identity import check_same, versions
 from .job import Job
 from .map_files import SHARDS, do_files, do_once
 from .on_ray import RaySettings
-from .part_files import part_from_bytes, part_to_bytes
 from .shards import Shard, read_shards
 from .worker import PipelineWorker, Problems, ShardWorker, all_or_each
 

@@ -85,7 +85,7 @@ def cut(corpus: Path, size: int = SIZE) -> Iterator[Shard]:
             if len(singles) < size:
                 continue
             yield Shard(number, singles)
-            number = number + 1
+            number += 1
             singles = ()
             continue
         for start, stop, offset in borders(file, size):

@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ...corpora.docs import unlinked
-from ...find.finders import finder_of_missing, make_finder
+from ...find.finders import make_finder
 from ...linker import find_linker
 from ...linking.corpus import BATCH
 from ...pipelines import load_pipeline
@@ -36,8 +36,7 @@ class PipelineWorker:
         self.nlp = load_pipeline(model, config=job.overrides)
         self.linker = find_linker(self.nlp)
         self.is_given = not job.find
-        finder = make_finder(self.nlp, self.linker, job.find)
-        self.finder = finder or finder_of_missing(self.nlp, self.linker)
+        self.finder = make_finder(self.nlp, self.linker, job.find)
 
     def find(self, docs: Sequence[Doc], bad: OnBadDoc) -> list[Doc]:
         """Find mentions, leaving out documents where that fails."""

@@ -78,7 +78,7 @@ def normalized(
         moved[rows] = places + length + len(before)
         pieces += [before, stretch]
         at = end
-        length = length + len(before) + len(stretch)
+        length += len(before) + len(stretch)
     return "".join([*pieces, text[at:]]), moved
 
 

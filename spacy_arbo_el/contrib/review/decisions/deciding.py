@@ -9,6 +9,7 @@ from typing import Any
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
+from ....base.errors import message_of
 from ....discovery.decision_log import (
     NOTES,
     ON_CLUSTERS,
@@ -40,7 +41,7 @@ def replay(nlp: Language, model: Path) -> None:
             else:
                 entry = Deciding(nlp).make(entry)
         except Exception as error:  # a stranger may have written the line
-            details = {"line": len(log.entries) + 2, "problem": said(error)}
+            details = {"line": len(log.entries) + 2, "problem": message_of(error)}
             raise ReviewMessages.E912(path=recorded.path, **details) from error
         log.entries.append(entry)
     if log.entries:
@@ -212,11 +213,6 @@ class Deciding:
             )
             kb.add([Entity(**entity) for entity in entry["before"]])
             kb.redirect(entry["redirects"])
-
-
-def said(error: Exception) -> str:
-    """Message of an error. The text of a KeyError has quotes."""
-    return str(error.args[0] if isinstance(error, KeyError) and error.args else error)
 
 
 def span_in(nlp: Language, member: dict[str, Any]) -> Span:

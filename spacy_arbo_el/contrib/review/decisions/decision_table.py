@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ....base.errors import message_of
 from ....corpora.table import read_rows
 from ....discovery.entities import NewEntity
 from ....discovery.new_entities import NewEntities
@@ -77,9 +78,7 @@ def apply_all(
         try:
             _apply(row, new_entities)
         except (ValueError, KeyError) as error:
-            raise line_error(
-                path, number, str(error.args[0] if error.args else error)
-            ) from None
+            raise line_error(path, number, message_of(error)) from None
         counts[row["decision"]] += 1
     return {name: counts[name] for name in DECISIONS if counts[name]}
 

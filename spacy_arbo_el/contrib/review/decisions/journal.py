@@ -40,23 +40,23 @@ _LINE: Any = TypeAdapter(_Line)
 # What the entry of a decision on a link has.
 MENTION = ("key", "document", "text", "start", "end", "label", "verdict", "kb_id")
 _EDIT = ("changed", "before", "redirects")
-# What lines with an action must have. Any line has a time, and all but the first a number.
+# What lines with an action must have. Any line has a time, and all but the first a number and who
+# has decided.
 NEEDED: dict[str, Sequence[str]] = {
     "begin": ("journal", "state"),
-    "undo": ("of", "by"),
-    "accept": ("id", "kb_id", "entity", "by"),
-    "link": ("id", "kb_id", "entity", "by"),
-    "accept_all": ("ids", "entities", "by"),
-    "link_all": ("ids", "kb_id", "entity", "by"),
-    "merge": ("id", "others", "by"),
-    "split": ("id", "mentions", "off", "members", "by"),
-    "flag": ("id", "comment", "by"),
-    "learn": (*MENTION, "by"),
-    **dict.fromkeys(("reject", "skip"), ("id", "by")),
-    **dict.fromkeys(("kb_add", "kb_update"), ("entity", *_EDIT, "by")),
-    "kb_upsert": ("entities", *_EDIT, "by"),
-    "kb_remove": ("ids", *_EDIT, "by"),
-    "kb_merge": ("id", "into", *_EDIT, "by"),
+    "undo": ("of",),
+    **dict.fromkeys(("accept", "link"), ("id", "kb_id", "entity")),
+    "accept_all": ("ids", "entities"),
+    "link_all": ("ids", "kb_id", "entity"),
+    "merge": ("id", "others"),
+    "split": ("id", "mentions", "off", "members"),
+    "flag": ("id", "comment"),
+    "learn": MENTION,
+    **dict.fromkeys(("reject", "skip"), ("id",)),
+    **dict.fromkeys(("kb_add", "kb_update"), ("entity", *_EDIT)),
+    "kb_upsert": ("entities", *_EDIT),
+    "kb_remove": ("ids", *_EDIT),
+    "kb_merge": ("id", "into", *_EDIT),
 }
 # How the first line of a journal begins.
 BEGINNING = b'{"action": "begin"'
@@ -149,7 +149,8 @@ def _open_plain(path: Path, flags: int) -> int:
 def _check(line: Any, number: int) -> None:
     """Refuse a wrong line. The first one says whose the journal is."""
     _LINE.validate_python(line, strict=True)
-    if not all(name in line for name in ("at", *NEEDED[line["action"]])):
+    of_all = ("at", "by", "n") if number else ("at",)
+    if not all(name in line for name in (*of_all, *NEEDED[line["action"]])):
         raise ValueError
     if (line["action"] == "begin") != (number == 0) or line.get("n", -1) != number - 1:
         raise ValueError

@@ -23,15 +23,16 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from ....base.display import counted, shown_probability
+from ....base.errors import message_of
 from ....base.pages import part
-from ..decisions.deciding import said, span_in
+from ..decisions.deciding import span_in
 from ..forms import FORMS, Form
 from ..links import EXPORTS, GOLD, LinkReview, exported
 from ..queue import CHOICES, Filters, next_id, sure_of, version_of
 from ..review import Review
 from .reconciliation import Reconciliation, address
 from .security import COOKIE, Rules, Window, Windows, refusal
-from .service import Edits, Service, guarded
+from .service import Service, guarded
 
 HERE = Path(__file__).parent
 # The templates of pages, and of the parts of pages that are fetched when they are needed.
@@ -161,7 +162,7 @@ class Pages:
     def fail(self, request: Request, error: Exception) -> Response:
         """An error page; for a program, a text. What could not be written did not happen."""
         status = 404 if request.method in ("GET", "HEAD") else 422
-        text = said(error)
+        text = message_of(error)
         headers: Any = None
         if isinstance(error, HTTPException):
             status = error.status_code
@@ -332,8 +333,9 @@ def create_app(
     failures: Any = dict.fromkeys(
         (HTTPException, ValueError, KeyError, OSError), pages.fail
     )
-    edits = None if review.read_only else _edits(review)
-    service = Service(review.nlp, edits, rules.patience, review.alone)
+    decide = partial(review.decide, by="service")
+    edit = None if review.read_only else decide
+    service = Service(review.nlp, edit, rules.patience, review.alone)
     service.warm()
     app = service.app(routes=routes, exception_handlers=failures)
     name = review.model.resolve().name
@@ -341,15 +343,3 @@ def create_app(
         Reconciliation, service=service, name=name, rules=rules, space=space
     )
     return guarded(app, service, rules, windows)
-
-
-def _edits(review: Review) -> Edits:
-
-    def decide(action: str, **more: Any) -> Any:
-        return review.decide(action, "service", **more)
-
-    return Edits(
-        lambda new: decide("kb_upsert", entities=new),
-        lambda ids: decide("kb_remove", ids=ids),
-        lambda id, into: decide("kb_merge", id=id, into=into),
-    )

@@ -119,9 +119,9 @@ class SharedCall(Generic[T]):
                     if is_full and not job.at_once:
                         break
                     chosen.append((job, job.begun))
-                    weight = weight + more
-                    own = own + more
-                    job.begun = job.begun + 1
+                    weight += more
+                    own += more
+                    job.begun += 1
             self._waiting = [job for job in jobs if job.begun < len(job.items)]
         return chosen
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, field_validator, model_validato
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
+from ....base.arrays import numbered
 from ....kb.entity import Entity
 from ....kb.lookup import similar_names
 from ....linker import ArboLinker
@@ -184,15 +185,15 @@ def candidates(
             [query.query.strip() for query in queries]
         ).tolist()
         entity_of = entities.at_all({*chain(*scored), *named_positions} - {-1})
-    equals = [{candidate.kb_id for candidate in link.undecided} for link in links]
-    pairs = [
-        [(entity_of[p], score) for p, score in of_cell.items()] for of_cell in scored
-    ]
     return [
-        _of_cell(query, threshold, pairs_of_cell, entity_of.get(named), ids)
-        for query, pairs_of_cell, named, ids in zip(
-            queries, pairs, named_positions, equals
+        _of_cell(
+            query,
+            threshold,
+            [(entity_of[position], score) for position, score in of_cell.items()],
+            entity_of.get(named),
+            [candidate.kb_id for candidate in link.undecided],
         )
+        for query, of_cell, named, link in zip(queries, scored, named_positions, links)
     ]
 
 
@@ -267,7 +268,7 @@ def _of_cell(
 
 def _features(query: Query, entity: Entity) -> dict[str, bool | float]:
     text = query.texts[0]
-    words = set(words_of(query.texts[0]))
+    words = set(words_of(text))
     word_sets = [set(words_of(name)) for name in entity.names]
     shared = [
         len(words & name_words) / len(words | name_words)
@@ -316,12 +317,10 @@ def _allowed(datastore: Datastore, queries: Sequence[Query]) -> AllowedEntities 
     ]
     if not (datastore.settings.match_types or any(types for types, _ in type_filters)):
         return None
-    distinct = list(dict.fromkeys(type_filters))
-    masks = [_mask(datastore, *type_filter) for type_filter in distinct]
-    return AllowedEntities(
-        np.array([distinct.index(type_filter) for type_filter in type_filters]),
-        np.array(masks),
-    )
+    masks = [
+        _mask(datastore, *type_filter) for type_filter in dict.fromkeys(type_filters)
+    ]
+    return AllowedEntities(numbered(type_filters), np.array(masks))
 
 
 def _mask(datastore: Datastore, types: Sequence[str], has_all: bool) -> np.ndarray:

@@ -180,14 +180,13 @@ class Reconciliation:
                 wrong.append(error)
         if wrong and not cells:
             raise wrong[0]
-        valid_cells = {name: cell for name, cell in cells.items() if cell is not None}
+        linkable = {name: cell for name, cell in cells.items() if cell is not None}
         try:
-            candidates_of = dict(
-                zip(valid_cells, self.service.cells(list(valid_cells.values())))
-            )
+            answers = self.service.cells(list(linkable.values()))
         except TimeoutError:
             problem = "They were not linked in time; ask for less at once, or later"
             raise refused("queries", problem, 503) from None
+        candidates_of = dict(zip(linkable, answers))
         return {name: {"result": candidates_of.get(name, [])} for name in queries}
 
     def extend(self, text: str) -> Json:
@@ -277,18 +276,12 @@ class Reconciliation:
         kb = self.linker.kb
         if not prefix:
             return list(islice(kb, count))
-        begins = kb.entities.at_all(
-            positions := kb.entities.with_prefix(prefix, count)
-        )
-        matching = [
-            *([kb.get(prefix)] if prefix in kb else []),
-            *(begins[p] for p in positions),
-        ]
-        return list(
-            {
-                entity.id: entity for entity in (*matching, *kb.search(prefix, count))
-            }.values()
-        )
+        positions = kb.entities.with_prefix(prefix, count)
+        begin = kb.entities.at_all(positions)
+        same_id = [kb.get(prefix)] if prefix in kb else []
+        matching = (*same_id, *map(begin.__getitem__, positions))
+        entities = {e.id: e for e in (*matching, *kb.search(prefix, count))}
+        return list(entities.values())
 
     def preview(self, request: Request) -> Response:
         """A page about an entity, for a frame."""

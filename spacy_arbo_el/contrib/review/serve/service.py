@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -39,21 +39,9 @@ from .metrics import MEDIA_TYPE, Counts, Metrics
 from .schema import Json
 from .security import Gate, Rules, Windows, refusal
 
-
-@dataclass(frozen=True)
-class Edits:
-    """Functions that change the knowledge base of a service.
-
-    upsert: Adds entities, or replaces those with their ids.
-    remove: Removes the entities with these ids: all, or none.
-    merge: Makes an entity another one, by their ids.
-    """
-
-    upsert: Callable[[list[Json]], Any]
-    remove: Callable[[list[str]], Any]
-    merge: Callable[[str, str], Any]
-
-
+# Changes a knowledge base, as ``Review.decide`` does: "kb_upsert" with entities, "kb_remove" with
+# ids, or "kb_merge" with id and into.
+Edit = Callable[..., Any]
 # The group of mentions that overlap, which doc.ents can't hold.
 GIVEN = GroupSpans("arbo_given")
 # A document, and how many candidates of each mention are wanted.
@@ -63,7 +51,7 @@ _Item = tuple[schema.Document, int]
 class Service:
     """Answers programs. Threads may call all methods.
 
-    edits: What changes entities; None where that is not allowed.
+    edit: What changes entities; None where that is not allowed.
     patience: Seconds that a request may wait for its links.
     alone: Held by whoever makes or reads documents, where nobody else uses the pipeline. Words of
         requests are forgotten then (``nlp.memory_zone``), so that memory stays level.
@@ -72,12 +60,12 @@ class Service:
     def __init__(
         self,
         nlp: Language,
-        edits: Edits | None,
+        edit: Edit | None,
         patience: float,
         alone: AbstractContextManager | None = None,
     ) -> None:
         self.nlp = nlp
-        self.edits = edits
+        self.edit = edit
         self.linker = find_linker(nlp)
         self.alone = alone
         self.counts = Counts()
@@ -107,11 +95,11 @@ class Service:
 
     def entities(self, body: schema.EntityRequest) -> Json:
         """Add entities while others link. All or none are added."""
-        edits = self._allowed()
+        edit = self._allowed()
         entities = [entity.model_dump(exclude_unset=True) for entity in body.entities]
         # The old state answers until they are encoded, and the next link has not to wait.
         self.encode_ahead(Entity(**values) for values in entities)
-        edits.upsert(entities)
+        edit("kb_upsert", entities=entities)
         return self._state()
 
     def encode_ahead(self, entities: Iterable[Entity]) -> None:
@@ -131,21 +119,21 @@ class Service:
 
     def remove(self, body: schema.RemovalRequest) -> Json:
         """Remove entities. All or none are removed."""
-        self._allowed().remove(body.ids)
+        self._allowed()("kb_remove", ids=body.ids)
         return self._state()
 
     def merge(self, body: schema.MergeRequest) -> Json:
         """Merge an entity into another."""
-        edits = self._allowed()
+        edit = self._allowed()
         if body.id == body.into:
             raise HTTPException(422, "id and into are the same.")
-        edits.merge(body.id, body.into)
+        edit("kb_merge", id=body.id, into=body.into)
         return self._state()
 
-    def _allowed(self) -> Edits:
-        if self.edits is None:
+    def _allowed(self) -> Edit:
+        if self.edit is None:
             raise HTTPException(403, "This server is read-only.")
-        return self.edits
+        return self.edit
 
     def _state(self) -> Json:
         return {"entities": len(self.linker.kb)}
@@ -288,13 +276,13 @@ class Service:
 
     def app(self, **settings: Any) -> FastAPI:
         """An application with all operations and their description in OpenAPI."""
-        details: Any = {
-            "version": __version__,
-            "docs_url": None,
-            "redoc_url": None,
+        app = FastAPI(
+            title="spacy_arbo_el",
+            version=__version__,
+            docs_url=None,
+            redoc_url=None,
             **settings,
-        }
-        app = FastAPI(title="spacy_arbo_el", **details)
+        )
         router = self.router()
         paths = (route.path for route in router.routes if isinstance(route, APIRoute))
         self.counts.paths = frozenset(paths)
@@ -351,8 +339,11 @@ def create_service(nlp: Language, rules: Rules, *, read_only: bool = False) -> F
     Entities that are added stay in memory until the pipeline is saved.
     """
     kb = find_linker(nlp).kb
-    edits = None if read_only else Edits(kb.upsert, kb.remove, kb.merge)
-    service = Service(nlp, edits, rules.patience)
+
+    def edit(action: str, **values: Any) -> None:
+        getattr(kb, action.removeprefix("kb_"))(*values.values())
+
+    service = Service(nlp, None if read_only else edit, rules.patience)
     service.warm()
     failures: Any = {HTTPException: fail}
     return guarded(service.app(exception_handlers=failures), service, rules, Windows())
@@ -385,17 +376,13 @@ def _link_overlapping(linker: ArboLinker, docs: Sequence[Doc]) -> None:
 
 
 def _spans(doc: Doc, document: schema.Document) -> list[Span]:
-    in_tokens = document.tokens is not None
-    return [_span(doc, mention, in_tokens) for mention in document.mentions or ()]
-
-
-def _span(doc: Doc, mention: schema.Mention, in_tokens: bool) -> Span:
-    if in_tokens:
-        return Span(doc, mention.start, mention.end, mention.label)
+    places = [(m.start, m.end, m.label) for m in document.mentions or ()]
+    if document.tokens is not None:
+        return [Span(doc, *place) for place in places]
     # A mention that ends within a token is widened to the whole token.
-    place = mention.start, mention.end
-    span = doc.char_span(*place, label=mention.label, alignment_mode="expand")
-    return cast(Span, span)  # there is one wherever start and end are within the text
+    spans = [doc.char_span(*place, alignment_mode="expand") for place in places]
+    # There is one wherever start and end are within the text.
+    return cast(list[Span], spans)
 
 
 def _mention(span: Span, link: Link, n_candidates: int, in_tokens: bool) -> Json:
