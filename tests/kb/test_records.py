@@ -118,11 +118,6 @@ def test_a_dict_changes_what_it_gives(kb, edit, fields_given, changed):
     assert kb["E1"] == dataclasses.replace(WHOLE, **changed)
 
 
-def test_an_entity_replaces_the_whole(kb):
-    kb.update(Entity("E1", "measles"))
-    assert kb["E1"] == Entity("E1", "measles")
-
-
 def test_changes_of_one_call_add_up(kb):
     kb.update([{"id": "E1", "frequency": 1}, {"id": "E1", "title": "Measles"}])
     assert (kb["E1"].frequency, kb["E1"].title) == (1.0, "Measles")
