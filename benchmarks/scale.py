@@ -49,6 +49,7 @@ from spacy_arbo_el.contrib.scale.runs import link_in_shards
 from spacy_arbo_el.contrib.scale.shards import Shard, read_shards, write_shards
 from spacy_arbo_el.corpora.read import read_documents
 from spacy_arbo_el.discovery.new_entities import NewEntities
+from spacy_arbo_el.records.lines import Lines
 from spacy_arbo_el.show.frames import rows_of
 from spacy_arbo_el.storage.files import write_file
 
@@ -451,7 +452,7 @@ def write_mentions(job: Job, count: int) -> int:
             part.ranked, batch=replace(batch, records=records, vectors=vectors)
         )
         copy = replace(part, ranked=ranked)
-        shards.append(Shard(number, ("copy",), 0, len(docs)))
+        shards.append(Shard(number, ("copy",), Lines(0, len(docs))))
         write_file(mentions_file(job, shards[-1]), copy.to_bytes())
     write_shards(job.folder / SHARDS, shards)
     return len(shards) * len(batch)

@@ -1,6 +1,5 @@
 """The commands ``arbo link`` and ``arbo discover``. They link a corpus, most often in one graph."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
@@ -257,14 +256,10 @@ class NewFiles:
 
     def write(self, new_entities: "NewEntities") -> None:
         from ..discovery.entities import to_html
-        from ..storage.files import write_file
+        from ..storage.files import json_lines, write_file
 
         written = self.chosen(new_entities)
-        lines = (
-            json.dumps(entity.to_dict(), ensure_ascii=False) + "\n"
-            for entity in written
-        )
-        write_file(self.output, "".join(lines).encode("utf8"))
+        write_file(self.output, json_lines(entity.to_dict() for entity in written))
         write_file(self.page, to_html(written).encode("utf8"))
 
     def say(self, new_entities: "NewEntities") -> None:

@@ -62,10 +62,8 @@ def evaluate_command(
       python -m spacy arbo evaluate untrained out/model-best dev.spacy
       python -m spacy arbo evaluate out/model-best dev.spacy --errors errors.csv
     """
-    import srsly
-
     from ..evaluation.report import annotated_examples, inference_outcomes
-    from ..storage.files import write_file
+    from ..storage.files import write_json
 
     title = f"Links on given mentions, {data}"
     if drop:
@@ -81,7 +79,7 @@ def evaluate_command(
             _add(results, label, nlp, outcomes, errors)
     _print(results)
     if output is not None:
-        write_file(output, srsly.json_dumps(results.rows, indent=2).encode("utf8"))
+        write_json(output, results.rows, indent=2)
         msg.good(f"{output}: scores")
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base.errors import Warnings
 from ..base.log import warn_once
-from ..storage.files import temporary, write_file
+from ..storage.files import temporary, write_json
 from .database import CHECKED
 from .vector_files import VectorKind
 
@@ -57,7 +57,7 @@ class AttachedIndex:
             os.replace(place, path)
         covered = _digest(keys[: self.about["rows"]])
         entry = {**self.about, "size": size, "crc": crc, "keys": covered}
-        write_file(folder / f"{start}.json", json.dumps(entry).encode("utf8"))
+        write_json(folder / f"{start}.json", entry)
         for old in folder.glob(f"{start}-*"):
             if old != path:
                 old.unlink(missing_ok=True)

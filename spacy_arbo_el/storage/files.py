@@ -14,7 +14,7 @@ import re
 import shutil
 import sys
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -39,6 +39,17 @@ def write_file(path: Path, data: bytes) -> None:
     """Write a file in full or not at all."""
     with replacing(path) as file:
         file.write(data)
+
+
+def write_json(path: Path, value: Any, indent: int | None = None) -> None:
+    """Write a value as JSON, in full or not at all."""
+    write_file(path, json.dumps(value, indent=indent).encode("utf8"))
+
+
+def json_lines(rows: Iterable[Any]) -> bytes:
+    """Rows as JSON, one per line."""
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+    return "".join(lines).encode("utf8")
 
 
 def pack_arrays(arrays: dict[str, np.ndarray]) -> bytes:

@@ -12,17 +12,18 @@ their words, and some in the spelling alone: the reranker must see both.
 import zlib
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 from spacy.language import Language
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 
 from ...find.dictionary import Dictionary, key_of
 from ...kb.entity import Entity
 from ...names.words import words_of
 from .errors import PaperMessages
-from .silver import PER_NAME, Scan, choose
+from .silver import PER_NAME, Scan, choose, name_span
 
 # What the ids of documents begin with that are a name alone.
 BARE = "name:"
@@ -137,8 +138,7 @@ def _hide(
 
     entities: The names of each, in groups of the same words.
     names_found: The names to draw from; None for all.
-    RETURNS: The names, and all names to hide. For every second one, these are the others of its
-        group too.
+    RETURNS: The names, and all names to hide. For every second one, these are all of its group.
     """
     rows = np.sort(generator.permutation(len(entities))[:count])
     groups = [
@@ -149,16 +149,7 @@ def _hide(
         for group in groups
     ]
     names = [int(generator.choice(group)) for group in drawn]
-    second = zip(names[1::2], groups[1::2])
-    return names, [
-        *names,
-        *(
-            second_name
-            for name, group in second
-            for second_name in group
-            if second_name != name
-        ),
-    ]
+    return names, [*names, *chain(*groups[1::2])]
 
 
 def _bare_docs(
@@ -168,5 +159,5 @@ def _bare_docs(
         name = dictionary.names[number]
         doc = nlp.make_doc(name.text)
         doc.user_data["doc_id"] = f"{BARE}{name.kb_id}"
-        doc.ents = [Span(doc, 0, len(doc), label=name.label, kb_id=name.kb_id or "")]
+        doc.ents = [name_span(doc, 0, len(doc), name)]
         yield doc

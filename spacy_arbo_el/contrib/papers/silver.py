@@ -171,7 +171,7 @@ class Scan:
             n_docs += 1
             copy = copied(doc, None)
             copy.ents = [
-                _entity(copy, *hit[:2], names[hit.name]) for hit in visible_hits
+                name_span(copy, *hit[:2], names[hit.name]) for hit in visible_hits
             ]
             yield copy
         if not n_docs:
@@ -210,7 +210,8 @@ class Scan:
         )
 
 
-def _entity(doc: Doc, start: int, end: int, name: Name) -> Span:
+def name_span(doc: Doc, start: int, end: int, name: Name) -> Span:
+    """The mention that has a name of the dictionary."""
     return Span(doc, start, end, label=name.label, kb_id=name.kb_id or "")
 
 

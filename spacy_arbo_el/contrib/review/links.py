@@ -1,7 +1,6 @@
 """Doubtful links of a corpus, and files of decisions."""
 
 import io
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from ...linking.feedback import correction_key
 from ...mentions.annotations import Link
 from ...mentions.getters import offsets_of_span, set_mentions
 from ...mentions.record import MentionKey, document_id, text_fingerprint
+from .decisions.journal import entry_lines
 from .queue import Filters
 from .review import Review, mention_name
 
@@ -235,8 +235,6 @@ def exported(name: str, review: Review, links: LinkReview | None) -> bytes:
         write_csv(review.linker.kb, file, is_marked=True)
         return file.getvalue()
     if name != GOLD or links is None:
-        return "".join(f"{json.dumps(entry)}\n" for entry in review.standing).encode(
-            "ascii"
-        )
+        return entry_lines(review.standing)
     docs = gold_docs(review.linker, links.docs, review.standing)
     return DocBin(docs=docs, store_user_data=True).to_bytes()

@@ -32,7 +32,7 @@ from ...retrieval.index.approximate import read_index
 from ...retrieval.mention_search import AllPairs, Cells, CorpusSearch
 from ...retrieval.neighbours import Neighbours
 from ...retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean, Similarity
-from ...storage.files import pack_arrays, unpack_arrays, write_file
+from ...storage.files import pack_arrays, unpack_arrays, write_json
 from ...storage.folders import FolderKind, replacing_folder
 
 # Gives the parts of a corpus, in the order in which their documents were read, anew each time.
@@ -305,11 +305,10 @@ def write_search(folder: Path, search: CorpusSearch) -> None:
         np.save(folder / ROWS, index.rows, allow_pickle=False)
     details = {
         "count": search.count,
-        "cells": isinstance(index, Cells),
         "metric": index.similarity.metric,
         "normalize": index.similarity.normalize,
     }
-    write_file(folder / ABOUT, json.dumps(details).encode("utf8"))
+    write_json(folder / ABOUT, details)
 
 
 def read_search(folder: Path, vectors: np.ndarray) -> CorpusSearch:
@@ -317,11 +316,11 @@ def read_search(folder: Path, vectors: np.ndarray) -> CorpusSearch:
 
     vectors: Those that the search was built over.
     """
-    details = json.loads((folder / ABOUT).read_text(encoding="utf8"))
+    details = json.loads((folder / ABOUT).read_bytes())
     similarity: Similarity = NegativeSquaredEuclidean()
     if details["metric"] != similarity.metric:
         similarity = Cosine() if details["normalize"] else Dot()
-    if not details["cells"]:
+    if not (folder / CELLS).is_file():
         rows = np.load(folder / ROWS, allow_pickle=False)
         return CorpusSearch(
             vectors, details["count"], AllPairs.over(vectors, rows, similarity)
@@ -339,11 +338,11 @@ def write_decisions(folder: Path, decided: CorpusDecisions) -> None:
     """Write decisions on a corpus's mentions, all or none of them."""
     decisions = decided.decisions
     count = len(decided.decisions.entities)
-    number_of: dict[str, int] = {"": -1}
-    for id_ in decided.cluster_ids:
-        number_of.setdefault(id_, len(number_of) - 1)
+    number_of: dict[str, int] = {}
     numbers = np.fromiter(
-        (number_of[id_] for id_ in decided.cluster_ids), np.int64, count
+        (number_of.setdefault(id_, len(number_of)) for id_ in decided.cluster_ids),
+        np.int64,
+        count,
     )
     starts = range(0, count, PATHS)
     blocks = [_steps(decisions.paths[start : start + PATHS]) for start in starts] or [
@@ -355,14 +354,14 @@ def write_decisions(folder: Path, decided: CorpusDecisions) -> None:
             "entities": decisions.entities,
             "logits": decisions.logits,
             "cluster_numbers": numbers,
-            "cluster_ids": np.array(list(number_of)[1:], dtype=str),
+            "cluster_ids": np.array(list(number_of), dtype=str),
             "step_bounds": offsets_of(lengths),
             "step_kinds": kinds,
             "step_refs": refs,
             "step_logits": logits,
         }.items():
             np.save(new / f"{name}.npy", array, allow_pickle=False)
-        write_file(new / COVERAGE, json.dumps(decided.coverage).encode("utf8"))
+        write_json(new / COVERAGE, decided.coverage)
 
 
 def _steps(paths: Sequence[list[Step]]) -> tuple[np.ndarray, ...]:
@@ -395,9 +394,8 @@ def read_decisions(folder: Path) -> CorpusDecisions:
         ]
 
     def cluster_id(mention: int) -> str:
-        number = int(numbers[mention])
-        return str(ids[number]) if number >= 0 else ""
+        return str(ids[numbers[mention]])
 
     decisions = Decisions(entities, mapped("logits"), OnAccess(path, len(entities)))
-    coverage = json.loads((folder / COVERAGE).read_text(encoding="utf8"))
+    coverage = json.loads((folder / COVERAGE).read_bytes())
     return CorpusDecisions(decisions, OnAccess(cluster_id, len(numbers)), coverage)

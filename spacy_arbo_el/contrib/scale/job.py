@@ -22,8 +22,8 @@ from spacy.tokens import Doc, DocBin
 from ...base.extras import import_pyarrow
 from ...mentions.getters import SpanGetter
 from ...records.lines import PathLike
-from ...show.frames import LINK_WITH_EVIDENCE, LINKS, LinkColumns, rows_of
-from ...storage.files import write_file
+from ...show.frames import LINK_WITH_EVIDENCE, LINKS, rows_of
+from ...storage.files import json_lines, write_file, write_json
 from .errors import ScaleMessages
 from .identity import fingerprint, model_folder, versions
 from .map_files import begin
@@ -60,12 +60,6 @@ FORMATS: dict[str, Callable[[Sequence[Doc], SpanGetter, str], bytes]] = {
     "jsonl": lambda *linked: json_lines(rows_of(*linked)),
     "spacy": lambda docs, *_: DocBin(docs=docs, store_user_data=True).to_bytes(),
 }
-
-
-def json_lines(rows: Iterable[LinkColumns]) -> bytes:
-    """Rows as JSON, one per line."""
-    lines: list[str] = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
-    return "".join(lines).encode("utf8")
 
 
 @dataclass(frozen=True)
@@ -179,7 +173,7 @@ class Job:
         write_file(self.file(LINKS, shard, f".{self.format}"), links)
         if errors:
             write_file(self.file(ERRORS, shard, ".jsonl"), json_lines(errors))
-        write_file(self.done_file(shard), json.dumps(asdict(report)).encode("utf8"))
+        write_json(self.done_file(shard), asdict(report))
 
     def done(self) -> frozenset[int]:
         """The numbers of the shards that are done."""
@@ -188,9 +182,7 @@ class Job:
 
     def report_of(self, shard: Shard) -> ShardReport:
         """The counts of a shard that is done."""
-        return ShardReport(
-            **json.loads(self.done_file(shard).read_text(encoding="utf8"))
-        )
+        return ShardReport(**json.loads(self.done_file(shard).read_bytes()))
 
 
 def part_of(shards: Sequence[Shard], part: str) -> list[Shard]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ...storage.files import is_temporary, write_file
+from ...storage.files import is_temporary, write_json
 from . import on_ray
 from .errors import ScaleMessages
 from .identity import differing
@@ -45,11 +45,9 @@ def begin(
         if shards is not None:
             write_shards(folder / SHARDS, shards)
         # Last, so that a run that has begun has its shards too.
-        write_file(folder / JOB, json.dumps(settings, indent=2).encode("utf8"))
+        write_json(folder / JOB, settings, indent=2)
     # Read again, since another part of the run may have begun at the same time.
-    differences = differing(
-        settings, json.loads((folder / JOB).read_text(encoding="utf8"))
-    )
+    differences = differing(settings, json.loads((folder / JOB).read_bytes()))
     if (
         not differences
         and shards is not None
@@ -91,18 +89,6 @@ def map_files(
         raise ScaleMessages.E899(missing=len(missing), total=len(todo), path=path)
 
 
-def do_files(
-    make: Callable[[J], Worker],
-    job: J,
-    shards: Sequence[Shard],
-    output: Output,
-    ray: RaySettings | None = None,
-) -> None:
-    """Run ``map_files`` to the end."""
-    for _ in map_files(make, job, shards, output, ray):
-        pass
-
-
 def do_once(
     function: Callable[[J], None], job: J, output: Path, ray: RaySettings | None = None
 ) -> None:
@@ -112,6 +98,12 @@ def do_once(
     """
     alone = None if ray is None else replace(ray, workers=1)
     shards = [Shard(0, ())]
-    do_files(
-        lambda job: lambda shard: function(job), job, shards, lambda _: output, alone
+    list(
+        map_files(
+            lambda job: lambda shard: function(job),
+            job,
+            shards,
+            lambda _: output,
+            alone,
+        )
     )

@@ -5,6 +5,7 @@ enter its object store: workers read and write files that all machines can reach
 """
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -158,5 +159,4 @@ def readable_errors(ray: Any) -> Iterator[None]:
 
 def coded_line(text: str) -> str:
     """The last message of this package in a traceback; "" for none."""
-    lines = [line for line in text.splitlines() if "[arbo-E" in line]
-    return lines[-1][lines[-1].index("[arbo-E") :] if lines else ""
+    return "".join(re.findall(r"\[arbo-E.*", text)[-1:])

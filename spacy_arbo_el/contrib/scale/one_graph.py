@@ -41,7 +41,7 @@ from ...base.arrays import TopK, int_array
 from ...linking.corpus import BATCH, CorpusLinks
 from ...linking.corpus_mentions import CorpusMentions, CorpusPart
 from ...ranking.decisions import Decisions
-from ...storage.files import pack_arrays, unpack_arrays, write_file
+from ...storage.files import pack_arrays, unpack_arrays, write_file, write_json
 from ...storage.folders import replacing_folder
 from .corpus_files import (
     FOLDER,
@@ -56,7 +56,7 @@ from .corpus_files import (
 )
 from .identity import check_same, versions
 from .job import Job
-from .map_files import SHARDS, do_files, do_once
+from .map_files import SHARDS, do_once, map_files
 from .on_ray import RaySettings
 from .shards import Shard, read_shards
 from .worker import PipelineWorker, Problems, ShardWorker, all_or_each
@@ -73,13 +73,11 @@ NEW_ENTITIES = "new_entities"
 
 def reduce_shards(job: Job, shards: Sequence[Shard], ray: RaySettings | None) -> None:
     """Run the one-graph steps up to the decisions, where needed."""
-    if (job.folder / REDUCED).is_file():
-        return
     if not (job.folder / ARRANGED).is_file():
-        do_files(MentionWorker, job, shards, partial(mentions_file, job), ray)
+        list(map_files(MentionWorker, job, shards, partial(mentions_file, job), ray))
         do_once(arrange_mentions, job, job.folder / ARRANGED, ray)
     if Arranged.of(job).searched:
-        do_files(SearchWorker, job, shards, partial(neighbours_file, job), ray)
+        list(map_files(SearchWorker, job, shards, partial(neighbours_file, job), ray))
     do_once(reduce_mentions, job, job.folder / REDUCED, ray)
 
 
@@ -121,10 +119,7 @@ class MentionWorker:
                 docs += all_or_each(gather, batch, problems.linking)
             documents = DocBin(docs=docs, store_user_data=True).to_bytes()
             write_file(self.job.file(MENTIONS, shard, ".spacy"), documents)
-            write_file(
-                self.job.file(MENTIONS, shard, ".json"),
-                json.dumps(problems).encode("utf8"),
-            )
+            write_json(self.job.file(MENTIONS, shard, ".json"), problems)
             shard_mentions = CorpusPart.concat(
                 batches or [self.corpus.gather_part([])]
             )
@@ -145,7 +140,7 @@ class Arranged:
     @classmethod
     def of(cls, job: Job) -> "Arranged":
         """Load the result of ``arrange_mentions``."""
-        return cls(**json.loads((job.folder / ARRANGED).read_text(encoding="utf8")))
+        return cls(**json.loads((job.folder / ARRANGED).read_bytes()))
 
     def documents(self, shard: Shard) -> slice:
         """Read the documents of a shard by their numbers."""
@@ -178,7 +173,7 @@ def arrange_mentions(job: Job) -> None:
         with replacing_folder(job.folder / SEARCH, FOLDER) as folder:
             write_search(folder, search)
     arranged = Arranged(list(accumulate(documents)), search is not None)
-    write_file(job.folder / ARRANGED, json.dumps(asdict(arranged)).encode("utf8"))
+    write_json(job.folder / ARRANGED, asdict(arranged))
     for shard in shards:
         mentions_file(job, shard).unlink()
 
@@ -220,7 +215,7 @@ def reduce_mentions(job: Job) -> None:
     write_decisions(job.folder / DECIDED, decided)
     new_entities.to_disk(job.folder / NEW_ENTITIES)
     counts = {"documents": len(mentions.places), "mentions": len(mentions.documents)}
-    write_file(job.folder / REDUCED, json.dumps(counts).encode("utf8"))
+    write_json(job.folder / REDUCED, counts)
 
 
 def _neighbours(job: Job, arranged: Arranged, mentions: CorpusMentions) -> TopK:

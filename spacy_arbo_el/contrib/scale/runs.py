@@ -1,12 +1,11 @@
 """Linking of a corpus in shards, from start to summary."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from ...base.errors import Errors
 from ...discovery.new_entities import NewEntities
-from ...storage.files import write_file
+from ...storage.files import write_json
 from .job import SUMMARY, Job, ShardReport, part_of, summed
 from .map_files import SHARDS, map_files, undone
 from .on_ray import RaySettings, connected
@@ -47,9 +46,7 @@ def link_in_shards(
     if not undone(shards, job.done_file) and (
         todo or not (job.folder / SUMMARY).is_file()
     ):
-        write_file(
-            job.folder / SUMMARY, json.dumps(summary(job), indent=2).encode("utf8")
-        )
+        write_json(job.folder / SUMMARY, summary(job), indent=2)
     if job.one_graph:
         remove_intermediate(job)
 

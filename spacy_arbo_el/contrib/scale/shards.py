@@ -6,7 +6,6 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import srsly
@@ -16,9 +15,9 @@ from spacy.tokens import Doc
 from ...base.extras import import_pyarrow
 from ...corpora.docbin import SUFFIX
 from ...corpora.read import PARQUET, docs_in, files_of, relative_name
-from ...records.lines import Lines, OnBad, read_lines
+from ...records.lines import WHOLE, Lines, OnBad, read_lines
 from ...records.source import Source
-from ...storage.files import write_file
+from ...storage.files import json_lines, write_file
 
 # Documents of a shard. A multiple of the documents that are encoded at a time.
 SIZE = 256
@@ -39,35 +38,26 @@ class Shard:
 
     files: The file that the documents are in, relative to the corpus; several where each file is
         one document.
-    start: The number of the first record of the file, from 0: a line of JSONL, a row of Parquet, a
-        document of a ``.spacy`` file.
-    stop: The number behind that of the last record; None for the end of the file.
-    offset: The byte at which ``start`` begins in a JSONL file.
+    lines: The part of the file that it is: lines of JSONL, rows of Parquet, documents of a
+        ``.spacy`` file; the byte at which it begins in a JSONL file.
     """
 
     number: int
     files: tuple[str, ...]
-    start: int = 0
-    stop: int | None = None
-    offset: int = 0
+    lines: Lines = WHOLE
 
     @property
     def name(self) -> str:
         """Base name of its files: ``part-000012``."""
         return f"part-{self.number:06d}"
 
-    @property
-    def lines(self) -> Lines:
-        """The part of the file that it is."""
-        return Lines(self.start, self.stop, self.offset)
-
     def to_json(self) -> str:
         return json.dumps(asdict(self), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> "Shard":
-        values: dict[str, Any] = json.loads(text)
-        return cls(**{**values, "files": tuple(values["files"])})
+        number, files, lines = json.loads(text).values()
+        return cls(number, tuple(files), Lines(*lines))
 
 
 def cut(corpus: Path, size: int = SIZE) -> Iterator[Shard]:
@@ -88,8 +78,8 @@ def cut(corpus: Path, size: int = SIZE) -> Iterator[Shard]:
             number += 1
             singles = ()
             continue
-        for start, stop, offset in borders(file, size):
-            yield Shard(number, (name,), start, stop, offset)
+        for lines in borders(file, size):
+            yield Shard(number, (name,), lines)
             number += 1
     if singles:
         yield Shard(number, singles)
@@ -97,9 +87,7 @@ def cut(corpus: Path, size: int = SIZE) -> Iterator[Shard]:
 
 def write_shards(path: Path, shards: Sequence[Shard]) -> None:
     """Write shards to a file, one per line."""
-    write_file(
-        path, "".join(shard.to_json() + "\n" for shard in shards).encode("utf8")
-    )
+    write_file(path, json_lines(map(asdict, shards)))
 
 
 def read_shards(path: Path) -> list[Shard]:
@@ -118,8 +106,8 @@ def read_shard(corpus: Path, shard: Shard, nlp: Language, bad: OnBad) -> Iterato
         yield from docs_in(Source(file, bad, name, shard.lines), nlp)
 
 
-def borders(file: Path, size: int) -> Iterator[tuple[int, int | None, int]]:
-    """Yield first record, number behind the last, and first byte of each shard of a file."""
+def borders(file: Path, size: int) -> Iterator[Lines]:
+    """Yield the part of a file that each of its shards is."""
     suffix = file.suffix.lower()
     # The worker that reads a file reports that it can't be read.
     if suffix == ".jsonl" and os.access(file, os.R_OK):
@@ -131,24 +119,24 @@ def borders(file: Path, size: int) -> Iterator[tuple[int, int | None, int]]:
     elif suffix == SUFFIX:
         count = _count_docs(file)
     if count is None:
-        yield 0, None, 0
+        yield WHOLE
         return
     for start in range(0, count, size):
-        yield start, min(start + size, count), 0
+        yield Lines(start, min(start + size, count))
 
 
-def _borders_of_lines(file: Path, size: int) -> Iterator[tuple[int, int, int]]:
+def _borders_of_lines(file: Path, size: int) -> Iterator[Lines]:
     start = end = offset = position = 0
     with file.open("rb") as lines:
         for line in lines:
             if end - start == size:
-                yield start, end, offset
+                yield Lines(start, end, offset)
                 start = end
                 offset = position
             end += 1
             position += len(line)
     if end > start:
-        yield start, end, offset
+        yield Lines(start, end, offset)
 
 
 def _count_docs(file: Path) -> int | None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from spacy_arbo_el.contrib.scale.map_files import begin, map_files, undone
 from spacy_arbo_el.contrib.scale.shards import Shard, write_shards
+from spacy_arbo_el.records.lines import Lines
 from spacy_arbo_el.storage.files import write_file
 
 from ...expecting import raises
@@ -70,7 +71,10 @@ def test_a_worker_that_writes_nothing_is_an_error(tmp_path):
 
 
 def test_only_a_run_with_the_same_settings_and_shards_is_continued(tmp_path):
-    shards, settings = [Shard(0, ("a",)), Shard(1, ("ä b", "c"), 3, 9, 12345678901)], {"size": 3}
+    shards, settings = (
+        [Shard(0, ("a",)), Shard(1, ("ä b", "c"), Lines(3, 9, 12345678901))],
+        {"size": 3},
+    )
     # A run that was killed before it had settings.
     write_shards(tmp_path / "run" / "shards.jsonl", shards[:1])
     for _ in range(2):

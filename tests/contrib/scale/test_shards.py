@@ -47,7 +47,7 @@ def test_shards_of_jsonl_hold_each_line_once(tmp_path_factory, lines, size, end,
     assert [(doc.user_data["doc_id"], doc.text) for doc in docs] == expected
     shards = list(cut(path, size))
     assert [shard.number for shard in shards] == list(range(len(shards)))
-    assert all(shard.stop - shard.start <= size for shard in shards)
+    assert all(shard.lines.stop - shard.lines.start <= size for shard in shards)
 
 
 def test_shards_of_each_format_hold_the_documents_of_the_files(tmp_path):

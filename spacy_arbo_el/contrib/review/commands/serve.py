@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ..review import Review
     from ..serve.security import Rules
 
-READS = "without it, this server changes the entities itself"
-
 # A shorter token could be guessed.
 LEAST = 16
 
@@ -87,7 +85,8 @@ def serve_command(
       python -m spacy arbo serve MODEL --read-only --kb kb
     """
     with user_errors(), ExitStack() as stack:
-        check_needs({"--kb": kb is not None and not read_only}, "--read-only", READS)
+        why = "without it, this server changes the entities itself"
+        check_needs({"--kb": kb is not None and not read_only}, "--read-only", why)
         _check(model, token)
         from ....pipelines import changing_pipeline
         from ..decisions.journal import adopt as adopt_journal
@@ -122,8 +121,7 @@ def _serve_pages(
     kb: Path | None,
     token: str,
 ) -> None:
-    from ..serve.following import Following
-    from ..serve.running import run
+    from ..serve.running import Following, run
 
     # A server that is told to stop saves while it answers what was asked before.
     signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -168,15 +168,16 @@ def adopt(model: Path) -> None:
     recorded = Recorded.read(journal_path(model))
     if recorded.entries:
         entries = [_begin(uuid.uuid4().hex, state_of(model)), *recorded.entries]
-        write_file(recorded.path, _lines(entries).encode("ascii"))
+        write_file(recorded.path, entry_lines(entries))
 
 
 def _begin(journal: str, state: str) -> Entry:
     return {"action": "begin", "journal": journal, "state": state, "at": now()}
 
 
-def _lines(entries: list[Entry]) -> str:
-    return "".join(json.dumps(entry) + "\n" for entry in entries)
+def entry_lines(entries: Sequence[Entry]) -> bytes:
+    """Entries as JSON, one per line."""
+    return "".join(json.dumps(entry) + "\n" for entry in entries).encode("ascii")
 
 
 class Journal:
@@ -205,7 +206,7 @@ class Journal:
         if not self.id:
             lines.insert(0, _begin(journal, state_of(self.model)))
         if self.path is not None:
-            self._write(self.path, _lines(lines))
+            self._write(self.path, entry_lines(lines))
         self.id = journal
         self.log.entries.append(entry)
         return entry
@@ -215,23 +216,23 @@ class Journal:
         entry = self.log.entries.pop()
         if self.path is not None:
             descriptor = self._opened(self.path)
-            self._complete -= len(_lines([entry]))
+            self._complete -= len(entry_lines([entry]))
             self._cut(descriptor)
             os.fsync(descriptor)
 
-    def _write(self, path: Path, text: str) -> None:
+    def _write(self, path: Path, data: bytes) -> None:
         descriptor = self._opened(path)
         self._cut(descriptor)  # what a kill has left of a line
-        data = text.encode("ascii")
+        rest = data
         try:
-            while data:
-                data = data[os.write(descriptor, data) :]
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
             os.fsync(descriptor)
         finally:
             self._size = os.fstat(descriptor).st_size
         if not self._complete:
             sync_folder(path.parent)
-        self._complete += len(text)
+        self._complete += len(data)
 
     def _cut(self, descriptor: int) -> None:
         os.truncate(descriptor, self._complete)

@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 from spacy_arbo_el import ArboKB, Entity, find_linker, load_pipeline, save_pipeline
 from spacy_arbo_el.contrib.review.review import Review
 from spacy_arbo_el.contrib.review.serve.app import create_app
-from spacy_arbo_el.contrib.review.serve.following import Following
+from spacy_arbo_el.contrib.review.serve.running import Following
 from spacy_arbo_el.contrib.review.serve.security import Rules
 from spacy_arbo_el.contrib.review.serve.service import create_service
 

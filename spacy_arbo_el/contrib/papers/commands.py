@@ -1,28 +1,41 @@
-"""The command ``arbo silver``: training mentions by a dictionary."""
+"""The commands of the papers: ``arbo rerank`` and ``silver``."""
 
 from collections.abc import Container, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ....cli._util import user_errors, visible
-from ....cli.arguments import CODE, EXCLUDE, LANG, check_needs
-from ....cli.convert import FORMATS
-from ..errors import PaperMessages
+from ...cli._util import config_overrides, user_errors, visible
+from ...cli.arguments import (
+    CODE,
+    CONFIG,
+    EXCLUDE,
+    GPU,
+    LANG,
+    MODEL,
+    check_annotated,
+    check_needs,
+    open_model,
+)
+from ...cli.convert import FORMATS
+from .errors import PaperMessages
 
 if TYPE_CHECKING:
     from spacy.language import Language
 
-    from ....find.dictionary import Dictionary
-    from ....kb.knowledge_base import ArboKB
-    from ..hidden import HiddenDev
-    from ..silver import Scan, SilverReport
+    from ...find.dictionary import Dictionary
+    from ...kb.knowledge_base import ArboKB
+    from .hidden import HiddenDev
+    from .silver import Scan, SilverReport
 
+FOLDER = Opt(..., "--output", "-o", help="Folder for model-last")
+LIMIT = Opt(0, "--limit", help="Maximum number of documents of TRAIN; 0 for no limit")
 TEXTS = Arg(..., help="Raw text: .txt, .jsonl, .csv or .spacy files, or folders")
 DICTIONARY = Opt(
     ..., "--kb", help="Knowledge base, or JSONL file of entities: the dictionary"
@@ -38,6 +51,61 @@ DEV_SET = Opt(
 HIDDEN_KB = Opt(
     None, "--hidden-kb", help="Folder for the knowledge base without the hidden names"
 )
+
+OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
+add_on = typer.Typer()
+
+
+@add_on.command("rerank", context_settings=OVERRIDES)
+def rerank_command(
+    ctx: typer.Context,
+    model: Path = MODEL,
+    train: Path = Arg(
+        ..., help="Annotated .spacy to train on, such as the pipeline's own corpus"
+    ),
+    dev: Path = Arg(..., help="Annotated .spacy to fit probabilities on"),
+    output: Path = FOLDER,
+    config: Path | None = CONFIG,
+    limit: int = LIMIT,
+    gpu_id: int = GPU,
+    code: Path | None = CODE,
+) -> None:
+    """Train a cross-encoder for a trained pipeline.
+
+    It reads each mention together with its first candidates. Settings of the config are overridden
+    as in spacy train.
+
+    \b
+    Example:
+      python -m spacy arbo rerank out/model-best train.spacy dev.spacy --output reranked
+      python -m spacy arbo rerank MODEL train.spacy dev.spacy -o reranked --training.max_epochs 1
+    """
+    from ...base.memory import bound_caches
+    from ...corpora.docbin import read_docs
+    from ...fitting.calibrate import calibrate_pipeline
+    from ...linker import find_linker
+    from ...pipelines import changing_pipeline
+    from .cross_encoder.reranker import read_config, set_reranker, train_reranker
+
+    saved = output / "model-last"
+    overrides = config_overrides(ctx)
+    bound_caches()
+    with user_errors():
+        output.mkdir(parents=True, exist_ok=True)
+    # Locked now, so that what can't be saved is not trained.
+    with user_errors(only_coded=True), changing_pipeline(saved) as owner:
+        for path in (train, dev):
+            check_annotated(path)
+        settings = read_config(config, overrides)
+        nlp = open_model(model)
+        linker = find_linker(nlp)
+        corpus = list(islice(read_docs(train, nlp.vocab), limit or None))
+        held_out = list(read_docs(dev, nlp.vocab))
+        reranker = train_reranker(nlp, settings, corpus, held_out, msg.info)
+        set_reranker(nlp, linker, reranker, settings["reranker"])
+        calibrate_pipeline(nlp, held_out)
+        owner.save(nlp)
+    msg.good(f"{saved}: pipeline with a cross-encoder, calibrated on {dev}")
 
 
 @dataclass(frozen=True)
@@ -63,8 +131,8 @@ class _SilverTexts:
         """
         from tqdm import tqdm
 
-        from ..hidden import is_dev
-        from ..silver import read_plain_documents, scanned
+        from .hidden import is_dev
+        from .silver import read_plain_documents, scanned
 
         def keep(id_: str) -> bool:
             return of_dev is None or is_dev(id_, self.seed) == of_dev
@@ -77,6 +145,7 @@ class _SilverTexts:
         return scanned(docs, self.dictionary, self.exclude, hidden)
 
 
+@add_on.command("silver")
 def silver_command(
     texts: list[Path] = TEXTS,
     kb: Path = DICTIONARY,
@@ -109,9 +178,10 @@ def silver_command(
     """
     import spacy
 
-    from ....find.dictionary import Dictionary
-    from ....kb.loaders import KBFromPath
-    from ..silver import write_chosen
+    from ...corpora.read import read_ids
+    from ...find.dictionary import Dictionary
+    from ...kb.loaders import KBFromPath
+    from .silver import write_chosen
 
     with user_errors():
         if (dev is None) != (hidden_kb is None):
@@ -123,7 +193,8 @@ def silver_command(
         nlp = spacy.blank(lang)
         named_kb = KBFromPath(kb)(nlp.vocab)
         dictionary = Dictionary.build(nlp, named_kb.entities)
-        source = _SilverTexts(texts, format, nlp, dictionary, _ids(exclude), seed)
+        excluded = read_ids(exclude) if exclude else ()
+        source = _SilverTexts(texts, format, nlp, dictionary, excluded, seed)
         if dev is not None and hidden_kb is not None:
             _write_with_dev(
                 source, named_kb, per_name, output, dev, hidden_kb, replace
@@ -131,12 +202,6 @@ def silver_command(
         else:
             with source.scan() as scan:
                 _show(write_chosen(scan, output, per_name, seed), output)
-
-
-def _ids(exclude: Path | None) -> Container[str]:
-    from ....corpora.read import read_ids
-
-    return read_ids(exclude) if exclude else ()
 
 
 def _write_with_dev(
@@ -148,9 +213,9 @@ def _write_with_dev(
     hidden_kb: Path,
     replace: bool,
 ) -> None:
-    from ....kb.folder import check_new
-    from ..hidden import HIDE, HiddenDev, without_names
-    from ..silver import write_chosen
+    from ...kb.folder import check_new
+    from .hidden import HIDE, HiddenDev, without_names
+    from .silver import write_chosen
 
     check_new(hidden_kb, overwrite=replace)
     with source.scan(of_dev=True) as scan:
