@@ -13,7 +13,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -319,11 +319,8 @@ def _schema_problems(database: Database) -> Iterator[str]:
 
 @lru_cache(maxsize=1)
 def _expected_schema() -> frozenset[tuple[str, ...]]:
-    database = Database()
-    try:
+    with closing(Database()) as database:
         return _schema_of(database)
-    finally:
-        database.close()
 
 
 def _schema_of(database: Database) -> frozenset[tuple[str, ...]]:

@@ -6,9 +6,10 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from spacy.util import minibatch
 
 from ..base.errors import Errors
 from ..base.extras import import_pyarrow
@@ -87,7 +88,7 @@ def _write_parquet(kb: ArboKB, file: BinaryIO, is_marked: bool) -> None:
     ]
     rows = (row for row, _ in _rows(kb, layout))
     with pyarrow.parquet.ParquetWriter(file, pyarrow.schema(fields)) as writer:
-        while batch := list(islice(rows, BATCH)):
+        for batch in minibatch(rows, BATCH):
             writer.write_table(pyarrow.Table.from_pylist(batch, writer.schema))
 
 

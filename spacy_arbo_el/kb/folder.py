@@ -10,7 +10,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -74,14 +74,12 @@ def is_derived(path: Path) -> bool:
 def replacing_kb(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
     """A folder to write a knowledge base to, see ``replacing_folder``. Nobody may be editing it."""
     check_new(path, overwrite=overwrite)
-    folder_lock = lock(path) if (path / DATABASE).is_file() else None
-    try:
-        with replacing_folder(path, KB_FOLDER) as folder:
-            yield folder
-            carry_over(path, folder)
-    finally:
-        if folder_lock is not None:
-            folder_lock.release()
+    with ExitStack() as stack:
+        if (path / DATABASE).is_file():
+            stack.callback(lock(path).release)
+        folder = stack.enter_context(replacing_folder(path, KB_FOLDER))
+        yield folder
+        carry_over(path, folder)
 
 
 def check_new(path: Path, *, overwrite: bool = False) -> None:
@@ -226,11 +224,8 @@ def state_of(path: Path) -> tuple[str, int] | None:
     """The knowledge base's uuid and its number of edits. None where they can't be read."""
     try:
         check_files(path)
-        database = Database(path / DATABASE, writable=False)
-        try:
+        with closing(Database(path / DATABASE, writable=False)) as database:
             return _identity(database)
-        finally:
-            database.close()
     except (ValueError, OSError):
         return None
 
@@ -252,12 +247,9 @@ def unpack_kb(data: bytes, folder: Path) -> Database:
             if not re.fullmatch(DERIVED, name):
                 raise ValueError(f"a file is named {name!r:.40}")
             (folder / name).write_bytes(content)
-        on_disk = Database(folder / DATABASE, writable=False)
-        on_disk.origin = None
-        try:
+        with closing(Database(folder / DATABASE, writable=False)) as on_disk:
+            on_disk.origin = None
             database = on_disk.copy()
-        finally:
-            on_disk.close()
     except Exception as error:  # whatever reading damaged bytes may raise
         if code_of(error):
             raise
@@ -403,10 +395,7 @@ class Storage:
 
     def write_files(self, folder: Path, write_vectors: WriteVectors) -> None:
         """Write everything into a new folder, which may have vectors."""
-        copy = self.database.copy(folder / DATABASE)
         identity = uuid.uuid4().hex
-        try:
+        with closing(self.database.copy(folder / DATABASE)) as copy:
             copy.set(uuid=identity)
-        finally:
-            copy.close()
         write_vectors(folder, identity)

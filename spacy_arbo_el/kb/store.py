@@ -7,10 +7,10 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
+from spacy.util import minibatch
 
 from ..base.arrays import int_array, places_of
 from ..base.errors import Errors
@@ -125,8 +125,7 @@ class EntityStore:
         """Entities by position; positions without an entity are left out."""
         statement = f"SELECT {COLUMNS} FROM entity WHERE position {IN}"
         entities: dict[int, Entity] = {}
-        positions = iter(positions)
-        while batch := list(islice(positions, BATCH)):
+        for batch in minibatch(positions, BATCH):
             entities.update(
                 map(self._entity, self.database.rows_among(statement, batch))
             )
@@ -346,10 +345,9 @@ class EntityStore:
         self.database.many("INSERT OR REPLACE INTO redirect VALUES (?, ?)", pairs)
 
     def _in_batches(self, items: Iterable[T], edit: Callable[[list[T]], None]) -> int:
-        items = iter(items)
         count = 0
         with self.database.transaction():
-            while batch := list(islice(items, BATCH)):
+            for batch in minibatch(items, BATCH):
                 edit(batch)
                 count += len(batch)
         return count
@@ -369,7 +367,7 @@ class EntityStore:
         for old, new in self.database.rows_among(statement, ids):
             raise Errors.E016(old=old, new=new)
         start = self.positions
-        end = self.positions + len(batch)
+        end = start + len(batch)
         self._write(range(start, end), batch)
         self.database.set(positions=end, entities=len(self) + len(batch))
 
@@ -398,20 +396,13 @@ class EntityStore:
         missing = [entity_id for entity_id in batch if entity_id not in position_of]
         for entity_id in missing:
             self.require(entity_id)
-        self.database.many(
-            "DELETE FROM redirect WHERE old = ?",
-            [(entity_id,) for entity_id in missing],
-        )
+        among = self.database.rows_among
+        among(f"DELETE FROM redirect WHERE old {IN}", missing)
         positions = list(position_of.values())
         self._note(positions)
         self._delete_names(positions)
-        self.database.many(
-            "DELETE FROM redirect WHERE new = ?",
-            [(entity_id,) for entity_id in position_of],
-        )
-        self.database.many(
-            "DELETE FROM entity WHERE position = ?", [(p,) for p in positions]
-        )
+        among(f"DELETE FROM redirect WHERE new {IN}", position_of)
+        among(f"DELETE FROM entity WHERE position {IN}", positions)
         self.database.set(entities=len(self) - len(position_of))
 
     def _note(self, positions: Sequence[int]) -> None:
@@ -424,11 +415,11 @@ class EntityStore:
     def _delete_names(self, positions: Sequence[int]) -> None:
         for statement in (
             "INSERT INTO trigram (trigram, rowid, folded) "
-            "SELECT 'delete', number, folded FROM name WHERE position = ?",
-            "DELETE FROM name WHERE position = ?",
-            "DELETE FROM type WHERE position = ?",
+            "SELECT 'delete', number, folded FROM name",
+            "DELETE FROM name",
+            "DELETE FROM type",
         ):
-            self.database.many(statement, [(position,) for position in positions])
+            self.database.rows_among(f"{statement} WHERE position {IN}", positions)
 
     def _write(self, positions: Sequence[int], entities: Sequence[Entity]) -> None:
         """Write entities to positions without names and types."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from spacy.util import minibatch
 
 from ..base.arrays import int_array, offsets_of
 from ..encoders.protocol import Text
@@ -147,8 +148,8 @@ def items_at(
     entities: EntityStore, positions: list[int]
 ) -> Iterator[tuple[int, Entity]]:
     """Entities with their positions, in order; positions without an entity are left out."""
-    for start in range(0, len(positions), CHUNK):
-        yield from sorted(entities.at_all(positions[start : start + CHUNK]).items())
+    for batch in minibatch(positions, CHUNK):
+        yield from sorted(entities.at_all(batch).items())
 
 
 def texts_of(
@@ -157,9 +158,9 @@ def texts_of(
     """Texts of some rows, (rows,) bool, by their keys, each once, in parts."""
     missing = set(rows.keys[chosen].tolist())
     positions = np.unique(rows.owners[chosen]).tolist()
-    for start in range(0, len(positions), CHUNK):
+    for batch in minibatch(positions, CHUNK):
         new: dict[int, Text] = {}
-        for _, entity in items_at(entities, positions[start : start + CHUNK]):
+        for _, entity in items_at(entities, batch):
             texts = verbalize(entity)
             new.update(
                 (key, text)

@@ -38,10 +38,6 @@ FEW_EDITS = 10_000
 BLOCK = 4096
 
 
-def _no_vectors() -> np.ndarray:
-    return np.zeros((0, 0), dtype=np.float32)
-
-
 @dataclass(frozen=True, eq=False)
 class VectorRows:
     """Vectors of entities' texts. They may lie in a mapped file, in another order.
@@ -52,7 +48,9 @@ class VectorRows:
     places: (n,) int64, where the vector of each row is, -1 for none; None for the same order.
     """
 
-    vectors: np.ndarray = field(default_factory=_no_vectors)
+    vectors: np.ndarray = field(
+        default_factory=lambda: np.zeros((0, 0), dtype=np.float32)
+    )
     owners: np.ndarray = field(default_factory=int_array)
     places: np.ndarray | None = None
 
@@ -158,14 +156,16 @@ class EntityVectors:
     @property
     def in_sync(self) -> bool:
         """Return whether every entity's vectors are up to date."""
-        self._look()
-        return not self.storage.entities.changed_since(self._texts.generation)
+        return not self._outdated()
 
     def count_outdated(self) -> int:
         """The number of entities without up-to-date vectors."""
+        return len(self.storage.entities.at_all(self._outdated()))
+
+    def _outdated(self) -> list[int]:
+        """The entities that were edited after the texts were read."""
         self._look()
-        changed = self.storage.entities.changed_since(self._texts.generation)
-        return len(self.storage.entities.at_all(changed))
+        return self.storage.entities.changed_since(self._texts.generation)
 
     def encoders(self) -> list[str]:
         """Fingerprints of the encoders whose vectors are in the folder, those used last first."""
@@ -203,15 +203,12 @@ class EntityVectors:
 
     def of_positions(self, positions: Sequence[int]) -> dict[int, np.ndarray]:
         """The vectors of entities' first texts, (width,) float32 by position, if up to date."""
-        rows = self.rows
-        outdated = self.storage.entities.changed_since(self._texts.generation)
-        rows_shown = np.flatnonzero(
-            np.isin(self._shown.owners, np.setdiff1d(positions, outdated))
-        )
+        wanted_positions = np.setdiff1d(positions, self._outdated())
+        rows_shown = np.flatnonzero(np.isin(self._shown.owners, wanted_positions))
         positions_shown, first = np.unique(
             self._shown.owners[rows_shown], return_index=True
         )
-        return dict(zip(positions_shown.tolist(), rows.take(rows_shown[first])))
+        return dict(zip(positions_shown.tolist(), self.rows.take(rows_shown[first])))
 
     def _look(self) -> None:
         """Use the vectors in the folder that were used last, unless some are in use."""

@@ -3,6 +3,7 @@
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 from .attached_index import index_problems
@@ -19,21 +20,15 @@ def verify(path: Path) -> list[str]:
     try:
         path = find(Path(path))
         database, _ = open_source(path)
-        try:
-            with database.snapshot():
-                foreign = foreign_names(path)
-                return [
-                    *(damages_of(database) if database.size() > CHECKED else ()),
-                    *_entity_problems(database),
-                    *_trigram_problems(database),
-                    *_derived_problems(path),
-                    *(
-                        f"{name} does not belong to the knowledge base"
-                        for name in foreign
-                    ),
-                ]
-        finally:
-            database.close()
+        with closing(database), database.snapshot():
+            foreign = foreign_names(path)
+            return [
+                *(damages_of(database) if database.size() > CHECKED else ()),
+                *_entity_problems(database),
+                *_trigram_problems(database),
+                *_derived_problems(path),
+                *(f"{name} does not belong to the knowledge base" for name in foreign),
+            ]
     except (ValueError, OSError) as error:
         return [str(error)]
 
@@ -80,13 +75,13 @@ def _entity_problems(database: Database) -> Iterator[str]:
 
 def _trigram_problems(database: Database) -> Iterator[str]:
     # The check is a statement that writes, so it is made on a copy.
-    with tempfile.TemporaryDirectory() as place:
-        copy = database.copy(Path(place) / DATABASE)
+    with (
+        tempfile.TemporaryDirectory() as place,
+        closing(database.copy(Path(place) / DATABASE)) as copy,
+    ):
         try:
             copy.rows(
                 "INSERT INTO trigram (trigram, rank) VALUES ('integrity-check', 1)"
             )
         except (ValueError, OSError) as error:
             yield f"{DATABASE} has an index of trigrams that differs from its names ({error})"
-        finally:
-            copy.close()

@@ -69,8 +69,6 @@ def _print(changes: "list[Difference]") -> None:
 
 
 def _kb(path: Path | None) -> "ArboKB | None":
-    from spacy.vocab import Vocab
-
     from ....kb.knowledge_base import ArboKB
 
-    return None if path is None else ArboKB(Vocab()).from_disk(path)
+    return None if path is None else ArboKB.for_reading(path)
