@@ -50,12 +50,12 @@ VAGUE = frozenset(
 )
 CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 CEILINGS = {
-    "tokens of the core": 227_520,
-    "tokens of contrib/": 79_570,
-    "tokens of tests/": 247_600,
+    "tokens of the core": 227_240,
+    "tokens of contrib/": 77_970,
+    "tokens of tests/": 247_590,
     "tokens a line of code": 8.6,
     "percent of names that are vague": 0.6,
-    "asserts that join several checks": 52,
+    "asserts that join several checks": 50,
     f"functions above {LONGEST} lines": 0,
 }
 
