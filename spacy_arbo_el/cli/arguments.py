@@ -123,9 +123,8 @@ def open_model_or_list(model: Path, overrides: Mapping[str, Any]) -> "Language":
 
 def load_linker(model: Path) -> "ArboLinker":
     from ..linker import find_linker
-    from ..pipelines import load_pipeline
 
-    return find_linker(load_pipeline(model))
+    return find_linker(open_model(model))
 
 
 def check_needs(options: Mapping[str, bool], needed: str, why: str) -> None:

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from ..mentions.sentences import sentence_of
 from ..records.cells import cell
 from ..records.formats import link_formats
 from ..show.frames import LINK, link_row
-from ..storage.files import replacing
+from ..storage.files import json_lines, replacing
 
 # Endings of files that are not written. Without one of these, a name is that of a folder.
 OTHER_FILES = (".json", ".tsv", ".txt", ".html", ".xml", ".gz", ".zip", ".parquet")
@@ -45,7 +44,7 @@ def write_links(
     with replacing(path) as file:
         for doc in docs:
             record = doc_record(doc, str(count), get_spans, extension)
-            file.write((json.dumps(record, ensure_ascii=False) + "\n").encode("utf8"))
+            file.write(json_lines([record]))
             count += 1
     return count
 

@@ -224,7 +224,7 @@ def read_tab_cells(
     numbered = read_lines(path, bad, encoding=encoding, ends=True)
     lines = (line for line in numbered if line[0] > skip)
     waiting: list[tuple[int, str]] = []
-    while waiting or (waiting := list(_next(lines))):
+    while waiting or (waiting := list(islice(lines, 1))):
         number, line = waiting.pop(0)
         row = _cells(line)
         if _OPEN.search(_bare(line)):
@@ -239,12 +239,6 @@ def read_tab_cells(
         yield number, row
 
 
-def _next(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    line = next(lines, None)
-    if line is not None:
-        yield line
-
-
 def _lines_of_row(
     line: str,
     waiting: list[tuple[int, str]],
@@ -254,7 +248,7 @@ def _lines_of_row(
     """Count the lines behind that belong to a row with an open quote. They join ``waiting``."""
     for count in range(1, MOST_LINES):
         if len(waiting) < count:
-            waiting.extend(_next(lines))
+            waiting.extend(islice(lines, 1))
         if len(waiting) < count:
             return 0
         behind = waiting[count - 1][1]
