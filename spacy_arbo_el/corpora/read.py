@@ -66,8 +66,8 @@ def read(
     format = format or known_format_of(check_exists(path))
     if offsets:
         check_choice("offsets", offsets, READINGS)
-    given = {"offsets": offsets, "id_key": id_key}
-    options = {name: value for name, value in given.items() if value}
+    settings = {"offsets": offsets, "id_key": id_key}
+    options = {name: value for name, value in settings.items() if value}
     reader = make_reader(corpus_formats, format, options)
     texts = reader.read(path, on_error, Counter() if counts is None else counts)
     return checked(texts, path, is_known=bool(offsets))

@@ -60,9 +60,9 @@ def test_usual_keys_are_those_of_fields(recwarn, record, fields):
 
 def test_records_without_a_name_are_counted_in_one_warning():
     records = [{"id": "a", "Bezeichnung": "A"}, {"id": "b", "title": "B", "x": 1}, {"id": "c"}]
-    with warns("W102.*1 of 3 entities .* keys 'Bezeichnung' were") as one:
+    with warns("W102.*1 of 3 entities .* keys 'Bezeichnung' were") as caught:
         assert list(entities_from(records))[0] == Entity("a", meta={"Bezeichnung": "A"})
-    assert len(one) == 1
+    assert len(caught) == 1
 
 
 @pytest.mark.parametrize("package", ["pandas", "polars", "pyarrow.csv"])
@@ -260,7 +260,7 @@ def test_an_object_for_each_id_is_a_list(write, tmp_path, name, indent, records)
 def test_a_quote_behind_many_rows_is_text(write):
     rows = "x\tX\n" * 2000 + 'a\t"quoted" word\nb\t"open\n'
     entities = TableReader().read(write(f"id\ttitle\n{rows}", "omop.csv"), ImportReport())
-    names = {one.id: (one.title, *one.aliases) for one in entities}
+    names = {entity.id: (entity.title, *entity.aliases) for entity in entities}
     assert names == {"x": ("X",), "a": ('"quoted" word',), "b": ('"open',)}
 
 
@@ -268,7 +268,7 @@ def test_set_kb_says_what_it_left_out_and_no_entity_is_an_error(write):
     obo = "[Term]\nid: a\nname: A\n[Term]\nid: b\nname: B\nis_obsolete: true\nreplaced_by: a\n"
     with warns("W106.* 1 entries .*: 1 obsolete"):
         kb = load_kb(write(obo, "kb.obo"), Vocab())
-    assert [one.id for one in kb] == ["a"]
+    assert [entity.id for entity in kb] == ["a"]
     assert kb["b"].id == "a"
     path = write(obo.replace("id: a\nname: A", "id: a"), "kb.obo")
     with raises(r"E047.*has no entity \(1 .*, 1"):

@@ -115,13 +115,13 @@ IDS = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("abcd")), max_
 @given(IDS)
 def test_merged_ids_come_back_from_jsonl_and_dicts(tmp_path_factory, merges):
     path = tmp_path_factory.mktemp("merged") / "kb.jsonl"
-    kb = kb_of(*(Entity(one, f"name {one}") for one in "abcd"))
+    kb = kb_of(*(Entity(id_, f"name {id_}") for id_ in "abcd"))
     for old, new in merges:
         if kb.get(old).id != kb.get(new).id:
             kb.merge(old, new)
     write_entities_jsonl(kb, path)
-    given = [json.loads(line) for line in path.read_text("utf8").splitlines()]
-    for again in (load_kb(path, Vocab()), ArboKB(Vocab(), given)):
+    records = [json.loads(line) for line in path.read_text("utf8").splitlines()]
+    for again in (load_kb(path, Vocab()), ArboKB(Vocab(), records)):
         assert list(again) == list(kb)
         assert again.entities.redirects() == kb.entities.redirects()
 

@@ -77,7 +77,7 @@ class PubTatorReader:
             seen.add(document.id)
             try:
                 mentions = placed(
-                    document.text, document.given, document.about, self.offsets
+                    document.text, document.places, document.about, self.offsets
                 )
             except Misplaced as problem:
                 raise LineProblem(document.lines[problem.position], problem) from None
@@ -90,13 +90,13 @@ class PubTatorReader:
 class _Abstract:
     """A document whose lines are being read.
 
-    given, about, lines: Its mentions, their labels and ids, and their lines.
+    places, about, lines: Its mentions, their labels and ids, and their lines.
     """
 
     id: str
     title: str
     abstract: str | None = None
-    given: list[Given] = field(default_factory=list)
+    places: list[Given] = field(default_factory=list)
     about: list[About] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
 
@@ -119,7 +119,7 @@ class _Abstract:
             self.abstract = match[3]
         elif not _is_relation(columns):
             mention, annotation = _mention(columns)
-            self.given.append(mention)
+            self.places.append(mention)
             self.about.append(annotation)
             self.lines.append(number)
 

@@ -55,10 +55,10 @@ def test_a_run_that_is_killed_does_the_rest_and_nothing_twice(tmp_path_factory, 
     yielded = []
     while undone(shards, job.output):
         try:
-            yielded += [one.number for one in map_files(Worker, job, shards, job.output)]
+            yielded += [shard.number for shard in map_files(Worker, job, shards, job.output)]
         except KeyboardInterrupt:
             continue
-    assert [job.output(one).read_text() for one in shards] == [str(n) for n in range(count)]
+    assert [job.output(shard).read_text() for shard in shards] == [str(n) for n in range(count)]
     again = [number for number in expected if kills.get(number) == "before"]
     assert sorted(job.calls) == sorted([*expected, *again])
     assert set(yielded) <= set(expected)

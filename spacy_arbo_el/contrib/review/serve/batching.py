@@ -107,20 +107,20 @@ class SharedCall(Generic[T]):
             jobs = [job for job in self._waiting if not job.answer.done()]
             share = WEIGHT // max(1, len(jobs))
             for job in jobs:
-                own = 0
+                weight_of_job = 0
                 while job.begun < len(job.items) and (
                     len(chosen) < ITEMS or job.at_once
                 ):
                     more = self.weigh(job.items[job.begun])
                     # Each has at least one item, or the same share as others.
                     is_full = (chosen and weight + more > WEIGHT) or (
-                        own and own + more > share
+                        weight_of_job and weight_of_job + more > share
                     )
                     if is_full and not job.at_once:
                         break
                     chosen.append((job, job.begun))
                     weight += more
-                    own += more
+                    weight_of_job += more
                     job.begun += 1
             self._waiting = [job for job in jobs if job.begun < len(job.items)]
         return chosen

@@ -24,7 +24,7 @@ PROBE = {"text": "Boats on the Amazon.", "mentions": [{"start": 13, "end": 19}]}
 def linked(client, *documents):
     answer = client.post("/link", json={"documents": list(documents)})
     assert answer.status_code == 200, answer.text
-    return [one["kb_id"] for each in answer.json()["documents"] for one in each["mentions"]]
+    return [mention["kb_id"] for doc in answer.json()["documents"] for mention in doc["mentions"]]
 
 
 def edit(client, what, **body):

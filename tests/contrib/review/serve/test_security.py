@@ -60,8 +60,8 @@ def test_open_paths_answer_in_plain_words_whatever_the_method(browser):
         answer = client.request(method, path, headers={"accept": accept}, content=b"x=1")
         assert answer.status_code == 405, method
         assert answer.headers["allow"] == "GET, HEAD", method
-        for said in ("<", "Hidden", "ann", browser.csrf, browser.root):
-            assert said not in answer.text, (path, method, accept)
+        for secret in ("<", "Hidden", "ann", browser.csrf, browser.root):
+            assert secret not in answer.text, (path, method, accept)
     for path in ("/health", "/ready"):
         assert client.get(path).status_code == 200
         assert client.head(path).status_code == 200

@@ -75,11 +75,11 @@ def link(client, *documents, **more):
 
 def test_it_links_what_is_given_and_what_the_pipeline_finds(client, nlp):
     texts = {"text": PROBE["text"]}, {"text": "Nothing is found here."}, {"text": ""}
-    (planet,), (found,), nothing, empty, (metal,) = link(client, PROBE, *texts, FISH)
+    (planet,), (by_ruler,), nothing, empty, (metal,) = link(client, PROBE, *texts, FISH)
     ent = nlp(PROBE["text"]).ents[0]
-    assert (planet["kb_id"], found["kb_id"], nothing, empty) == ("planet", ent.kb_id_, [], [])
-    assert found["score"] == ent._.arbo.score
-    assert found["label"] == "X"
+    assert (planet["kb_id"], by_ruler["kb_id"], nothing, empty) == ("planet", ent.kb_id_, [], [])
+    assert by_ruler["score"] == ent._.arbo.score
+    assert by_ruler["label"] == "X"
     assert (planet["text"], planet["label"], planet["title"]) == ("Mercury", "MENTION", "Mercury")
     assert (metal["start"], metal["end"], metal["label"]) == (4, 5, "MATTER")
     assert metal["kb_id"] == "metal"
@@ -160,7 +160,7 @@ def test_entities_are_added_while_it_links():
         before = [pool.submit(link, client, PROBE, city) for _ in range(8)]
         added = client.post("/entities", json=body)
         after = [pool.submit(link, client, PROBE, city) for _ in range(8)]
-        links = [[one["kb_id"] for (one,) in ask.result()] for ask in before + after]
+        links = [[mention["kb_id"] for (mention,) in ask.result()] for ask in before + after]
     assert added.json() == {"entities": 9}
     assert {planet for planet, _ in links} == {"planet"}
     assert {name for _, name in links[8:]} == {"E900"}
@@ -365,8 +365,8 @@ def test_slow_and_large_bodies_are_answered_and_hold_up_nobody(server, nlp, monk
         parts = (head(server, len(body)), body[:9], lambda: arrived(server, 10), body[9:])
         assert raw(server, *parts)[0] == 200
         passed[0] = PATIENCE
-        for one in slow:
-            status, answer = one.result(PATIENCE)
+        for request in slow:
+            status, answer = request.result(PATIENCE)
             assert status == 408
             assert b"within 600 seconds" in answer
 
@@ -427,12 +427,11 @@ def test_it_counts_what_it_has_done(nlp):
 
 
 def test_openapi_describes_every_operation_and_its_answer(client):
-    found = client.get("/openapi.json").json()
+    description = client.get("/openapi.json").json()
     paths = "health ready metrics link entities entities/remove entities/merge"
-    assert found["paths"].keys() == {f"/{path}" for path in paths.split()}
-    assert (
-        found["components"]["schemas"]["LinkRequest"]["properties"]["documents"]["maxItems"] == 64
-    )
+    assert description["paths"].keys() == {f"/{path}" for path in paths.split()}
+    request = description["components"]["schemas"]["LinkRequest"]
+    assert request["properties"]["documents"]["maxItems"] == 64
     answer = client.post("/link", json={"documents": [PROBE, FISH]}).json()
     assert schema.LinkAnswer.model_validate(answer).model_dump() == answer
 
