@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -94,13 +93,11 @@ def _write_parquet(kb: ArboKB, file: BinaryIO, is_marked: bool) -> None:
 
 def _rows(kb: ArboKB, layout: Layout) -> Iterator[tuple[Row, str]]:
     """The values of each entity by column, and "new", "changed" or ""."""
-    further: dict[str, list[str]] = defaultdict(list)
-    for old, new in sorted(kb.entities.redirects().items()):
-        further[new].append(old)
+    further = kb.entities.further_ids()
     marks = _marks(kb)
     for position, entity in kb.entities.items():
         mark = marks.get(position, "")
-        yield _row(entity, layout, further[entity.id], mark), mark
+        yield _row(entity, layout, further.get(entity.id, []), mark), mark
 
 
 def _marks(kb: ArboKB) -> dict[int, str]:

@@ -34,7 +34,6 @@ def import_into(
     *,
     replace: bool = False,
     watch: Callable[[Iterable[Entity]], Iterable[Entity]] = iter,
-    skip_bad: bool = False,
     **options: Any,
 ) -> ImportReport:
     """Add all entities of a file, or none.
@@ -45,17 +44,13 @@ def import_into(
     format: A name in ``entity_formats``; "" for that of the file's name.
     replace: Whether to replace entities with the same ids, which are an error otherwise.
     watch: Function that entities pass through, such as a progress bar.
-    skip_bad: Whether invalid lines are counted and left out, by readers that can.
-    options: Options of the reader.
+    options: Options of the reader, such as ``skip_bad``.
     RETURNS: The number of entities, and what was left out.
     """
     format = format or known_format_of(source)
-    if skip_bad:
-        options["skip_bad"] = True
-    elif format == "jsonl":
-        options["unique"] = (
-            False  # the knowledge base checks it, without memory for all ids
-        )
+    if format == "jsonl":
+        # Otherwise the knowledge base checks it, without memory for all ids.
+        options["unique"] = options.get("skip_bad", False)
     reader = make_reader(entity_formats, format, options)
     report = ImportReport()
     with kb.transaction():

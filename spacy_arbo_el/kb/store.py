@@ -264,6 +264,13 @@ class EntityStore:
         """The ids that lead to entities with another id."""
         return dict(self.database.rows("SELECT old, new FROM redirect"))
 
+    def further_ids(self) -> dict[str, list[str]]:
+        """The ids that lead to each entity, if any, in order."""
+        ids_of: dict[str, list[str]] = {}
+        for old, new in sorted(self.redirects().items()):
+            ids_of.setdefault(new, []).append(old)
+        return ids_of
+
     def _entity(self, row: EntityRow) -> tuple[int, Entity]:
         position, id_, title, description, aliases, types, frequency, meta, crc = row
         if crc != checksum(row[:-1]):

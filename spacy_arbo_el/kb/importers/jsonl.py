@@ -143,10 +143,7 @@ def write_entities_jsonl(entities: Iterable[Entity], path: PathLike) -> int:
 def entity_lines(entities: Iterable[Entity]) -> Iterator[str]:
     """Entities as lines of JSONL; see ``write_entities_jsonl``."""
     store = getattr(entities, "entities", entities)
-    redirects = store.redirects() if isinstance(store, EntityStore) else {}
-    further: dict[str, list[str]] = {}
-    for old in sorted(redirects):
-        further.setdefault(redirects[old], []).append(old)
+    further = store.further_ids() if isinstance(store, EntityStore) else {}
     for entity in entities:
         entity.meta_json()
         data = entity.to_dict()
