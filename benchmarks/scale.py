@@ -31,6 +31,7 @@ import pyarrow.parquet as pq
 import spacy
 
 from spacy_arbo_el import find_linker, load_pipeline
+from spacy_arbo_el.contrib.scale.corpus_files import part_to_bytes
 from spacy_arbo_el.contrib.scale.job import Job
 from spacy_arbo_el.contrib.scale.map_files import SHARDS
 from spacy_arbo_el.contrib.scale.on_ray import RaySettings
@@ -453,7 +454,7 @@ def write_mentions(job: Job, count: int) -> int:
         )
         copy = replace(part, ranked=ranked)
         shards.append(Shard(number, ("copy",), Lines(0, len(docs))))
-        write_file(mentions_file(job, shards[-1]), copy.to_bytes())
+        write_file(mentions_file(job, shards[-1]), part_to_bytes(copy))
     write_shards(job.folder / SHARDS, shards)
     return len(shards) * len(batch)
 
