@@ -354,8 +354,7 @@ class ArboLinker(TrainablePipe):
         span: One of the document's mentions, or any other span.
         kb_id: An entity that was expected; the explanation says why it was not linked.
         """
-        self.encoder.require_ready(self.name)
-        return Explainer(self.stages, self.threshold).explain(span, kb_id)
+        return Explainer(self.caching_stages(), self.threshold).explain(span, kb_id)
 
     def _documents(self, stages: LinkingStages | None = None) -> DocumentLinker:
         self.encoder.require_ready(self.name)

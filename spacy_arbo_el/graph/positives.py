@@ -116,7 +116,9 @@ def gold_parents_1rand(
     # Skip the query itself.
     others += others >= rows - begin
     neighbour = np.where(size > 1, begin + others, -1)
-    drawn = _paired(vectors[rows], vectors[neighbour], metric)
+    # A mention alone in its cluster is compared with itself, and has no neighbour.
+    compared = np.where(size > 1, neighbour, rows)
+    drawn = _paired(vectors[rows], vectors[compared], metric)
     _check(drawn, rows)
     return _parents_of_three(rows, neighbour, drawn, similarity)
 

@@ -100,20 +100,14 @@ class Datastore:
                     yield
                     return
 
-    def derived(
-        self,
-        name: Hashable,
-        build: Callable[[], T],
-        update: Callable[[T], T | None] = lambda value: None,
-    ) -> T:
+    def derived(self, name: Hashable, build: Callable[[], T]) -> T:
         """A cached value of entities and exemplars. It does not depend on vectors, and is made when
         they change.
 
         name: What the value is, and all settings that it depends on.
         build: Makes the value.
-        update: Makes it from the previous one; None where it can't.
         """
-        return self._derived.get(name, self.revision, build, update)
+        return self._derived.get(name, self.revision, build)
 
     def has_type(self, name: str) -> bool:
         """Return whether an entity has this type."""

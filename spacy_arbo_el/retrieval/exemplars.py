@@ -205,9 +205,9 @@ class ExemplarStore:
         arrays = unpack_arrays(msg["arrays"])
         self._set_records(list(map(MentionRecord.from_values, msg["records"])))
         self.inputs = SpanInputs.from_dict(arrays)
-        self._set_vectors(arrays["vectors"])
         self.fingerprint = msg["fingerprint"]
-        check_encoded(self.records, self.inputs, self.vectors)
+        check_encoded(self.records, self.inputs, arrays["vectors"])
+        self._set_vectors(arrays["vectors"])
         if len({record.key for record in self.records}) < len(self):
             raise ValueError("a mention is stored twice")
         if not isinstance(self.fingerprint, str):

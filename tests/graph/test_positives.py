@@ -96,6 +96,14 @@ def test_gold_parents_1rand_equal_the_arborescence_of_three_nodes(drawn):
         assert parents[query] in (possible or {-1})
 
 
+def test_gold_parents_1rand_of_a_mention_alone_does_not_look_at_others():
+    vectors = np.array([[1.0], [np.nan]], dtype=np.float32)
+    arguments = np.ones(2, dtype=np.float32), np.array([0, 1, 2])
+    rng = np.random.default_rng(0)
+    queries = np.array([0])
+    assert graph.gold_parents_1rand(vectors, *arguments, rng=rng, queries=queries) == [-1]
+
+
 def test_gold_parents_1rand_draws_other_mentions_uniformly():
     n, rng = 5, np.random.default_rng(0)
     # All mentions are equal and far from their entity. The parent is the mention drawn, unless the

@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import srsly
 from spacy.vocab import Vocab
 
 from spacy_arbo_el import ArboKB, Entity, MentionRecord, SpanInputs
 from spacy_arbo_el.retrieval.exemplars import ExemplarStore
+from spacy_arbo_el.storage.files import pack_arrays, unpack_arrays
 
 from ..expecting import raises
 
@@ -136,6 +138,15 @@ def test_a_store_survives_bytes(store):
     assert again.inputs.passages == 2
     assert again.row(record_of(3).key) == 3
     assert ExemplarStore().from_bytes(ExemplarStore().to_bytes()).records == []
+
+
+def test_vectors_of_another_type_are_an_error(store):
+    content = srsly.msgpack_loads(store.to_bytes())
+    arrays = unpack_arrays(content["arrays"])
+    arrays["vectors"] = arrays["vectors"].astype(np.float64)
+    content["arrays"] = pack_arrays(arrays)
+    with pytest.raises(ValueError, match="float32"):
+        ExemplarStore().from_bytes(srsly.msgpack_dumps(content))
 
 
 def test_records_and_inputs_of_different_numbers_are_an_error(store):
