@@ -97,11 +97,9 @@ def test_gold_parents_1rand_equal_the_arborescence_of_three_nodes(drawn):
 
 
 def test_gold_parents_1rand_of_a_mention_alone_does_not_look_at_others():
-    vectors = np.array([[1.0], [np.nan]], dtype=np.float32)
-    arguments = np.ones(2, dtype=np.float32), np.array([0, 1, 2])
-    rng = np.random.default_rng(0)
-    queries = np.array([0])
-    assert graph.gold_parents_1rand(vectors, *arguments, rng=rng, queries=queries) == [-1]
+    vectors, similarity = np.array([[1.0], [np.nan]], np.float32), np.ones(2, np.float32)
+    rng, bounds = np.random.default_rng(0), np.arange(3)
+    assert graph.gold_parents_1rand(vectors, similarity, bounds, rng=rng, queries=bounds[:1]) == -1
 
 
 def test_gold_parents_1rand_draws_other_mentions_uniformly():
