@@ -73,8 +73,8 @@ def ngram_number(ngram):
 def ngram_counts(string, shortest=1, longest=3):
     """How often a string has each n-gram, by number, after scikit-learn."""
     lengths = shortest, longest
-    vectorizer = CountVectorizer(analyzer="char_wb", ngram_range=lengths, lowercase=False)
-    return Counter(map(ngram_number, vectorizer.build_analyzer()(string)))
+    read = CountVectorizer(analyzer="char_wb", ngram_range=lengths, lowercase=False)
+    return Counter(map(ngram_number, read.build_analyzer()(string)))
 
 
 def ngram_cosine(first, second):
@@ -83,7 +83,7 @@ def ngram_cosine(first, second):
         {n: (1 + np.log(count)) * weights[n] for n, count in ngram_counts(string).items()}
         for string in (first, second)
     ]
-    lengths = [np.sqrt(sum(weight**2 for weight in v.values())) for v in vectors]
+    lengths = [np.linalg.norm(list(v.values())) for v in vectors]
     product = sum(weight * vectors[1].get(n, 0) for n, weight in vectors[0].items())
     return product / np.prod(lengths) if product else 0.0
 
@@ -199,8 +199,8 @@ def test_what_names_of_siblings_differ_by(mention, name, opposed):
 
 def test_words_that_names_have_for_each_other_differ_less():
     """Tumor and neoplasm are names of one entity often; acute and chronic tell entities apart."""
-    table = table_of([["bone neoplasm", "acute pain"]])
-    similarity, _ = compared(table, ["bone tumor", "chronic pain"], [[0], [0]])
+    names = [["bone neoplasm", "acute pain"]]
+    similarity, _ = compared(table_of(names), ["bone tumor", "chronic pain"], [[0]] * 2)
     rest = 1 / (1 + interchanged()["neoplasm", "tumor"])
     assert rest < 0.1
     assert similarity[EXTRA, :, 0] == pytest.approx([5 / 9 * rest, 7 / 11])
