@@ -16,7 +16,7 @@ class WordOverlap:
     def __call__(self, batch, neighbours, context):
         ranking = BestEvidence()(batch, neighbours, context)
         ids, logits = ranking.candidates.ids, ranking.candidates.scores.copy()
-        entities = context.datastore.kb.entities.at_all(set(ids[ids >= 0].tolist()))
+        entities = context.snapshot.kb.entities.at_all(set(ids[ids >= 0].tolist()))
         words = {
             position: words_of(entity.description)
             for position, entity in entities.items()

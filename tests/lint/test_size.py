@@ -50,7 +50,7 @@ VAGUE = frozenset(
 )
 CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 CEILINGS = {
-    "tokens of the core": 227_160,
+    "tokens of the core": 227_150,
     "tokens of contrib/": 77_970,
     "tokens of tests/": 247_550,
     "tokens a line of code": 8.6,

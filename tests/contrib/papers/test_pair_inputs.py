@@ -15,9 +15,10 @@ from spacy_arbo_el.contrib.papers.cross_encoder.pair_inputs import (
 from spacy_arbo_el.contrib.papers.passages import document_passages
 from spacy_arbo_el.encoders.windows import mention_windows
 from spacy_arbo_el.encoders.word_pieces import WordPieceTokenizer
+from spacy_arbo_el.retrieval.entity_strings import EntityStrings
 
 from ...encoders.test_windows import naive_window
-from ...ranking.strings import index_of
+from ...ranking.strings import datastore_of, strings_of
 
 ENTITIES = [
     Entity("a", "flu", "the flu of the river bank, and a virus of it", ["cold virus", "grippe"]),
@@ -79,7 +80,7 @@ def test_pairs_are_those_of_a_literal_procedure(word_pieces, data):
         inputs = document_passages(word_pieces, 256, 9, False, [TEXT], text_of, offsets)
     else:
         inputs = mention_windows(word_pieces, 64, [TEXT], text_of, offsets)
-    index = index_of([entity.names for entity in ENTITIES])
+    index = strings_of(datastore_of(*ENTITIES))
     rows = np.repeat(np.arange(len(MENTIONS)), len(ENTITIES))
     entities = np.tile(np.arange(len(ENTITIES)), len(MENTIONS))
     strings = [TEXT[start:end] for start, end in MENTIONS]
@@ -99,14 +100,14 @@ def test_pairs_are_those_of_a_literal_procedure(word_pieces, data):
 
 
 def test_a_normalized_name_stands_for_the_name_that_it_was_made_of():
-    class Normalizer:
-        def __call__(self, text, offsets):
-            return text.replace("tumour", "tumor"), offsets
+    def normalizer(text, offsets):
+        return text.replace("tumour", "tumor"), offsets
 
     entity = Entity("t", "growth", aliases=["brain tumour", "lump"])
-    index = index_of([[*entity.names, "growth", "brain tumor"]])
+    datastore = datastore_of(entity)
+    index = EntityStrings(datastore.kb, datastore.exemplars, normalizer)
     number = int(index.nearest_names(["brain tumor"], np.array([[0]]))[0, 0])
-    texts = entity_texts(entity, number, index.names_of(0), Normalizer())
+    texts = entity_texts(entity, number, index.names_of(0), normalizer)
     assert texts == ("brain tumour", "", "growth; ", "lump", "")
 
 
