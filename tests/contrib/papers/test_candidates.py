@@ -24,20 +24,20 @@ def nlp(tiny_bert):
 def test_neighbours_have_no_exemplars_of_their_document(nlp, linker):
     stages, store = linker.stages, linker.exemplars
     batch = stages.encode(stages.reader.read_docs(docs_of(nlp)))
-    documents = ExemplarDocuments.of(stages.datastore)
+    documents = ExemplarDocuments.of(store)
     neighbours = neighbours_for_training(stages, batch, documents)
     count = stages.inference.n_exemplars
     vectors = batch.encoded @ stages.datastore.settings.similarity.prepare(store.vectors).T
     for row, record in enumerate(batch.records):
-        found = neighbours.exemplars.ids[row].tolist()
+        nearest = neighbours.exemplars.ids[row].tolist()
         # By brute force: the nearest of other documents, with their entities.
         others = [i for i, r in enumerate(store.records) if r.key[0] != record.key[0]]
         expected = sorted(others, key=lambda i: -vectors[row, i])[:count]
         np.testing.assert_allclose(
             neighbours.exemplars.scores[row], vectors[row, expected], atol=1e-5
         )
-        assert set(found) <= set(others)
-        owners = [store.records[number].kb_ids[0] for number in found]
+        assert set(nearest) <= set(others)
+        owners = [store.records[number].kb_ids[0] for number in nearest]
         assert linker.kb.entities.ids_of(neighbours.exemplar_entities[row]).tolist() == owners
 
 
