@@ -4,7 +4,7 @@ names of one entity have for each other.
     python name_statistics.py KB …
 
 Each list counts alike in the weights. A pair of words is written where two entities have names that
-differ in these words alone, unless one is the opposite of the other, such as left and right.
+differ in these words alone, unless they are opposites, such as left and right, or both letters.
 """
 
 import argparse
@@ -44,6 +44,12 @@ def names_of(kb: ArboKB) -> Iterator[list[str]]:
         yield list(dict.fromkeys(names))
 
 
+def tells_apart(word: str, other: str) -> bool:
+    """Return whether two words name different things: left and right, hepatitis A and B."""
+    are_letters = len(word) == len(other) == 1
+    return are_letters or are_opposed([word], [other])
+
+
 def main(folders: list[Path]) -> None:
     vocab = Vocab()
     shares = np.zeros(N_NGRAMS)
@@ -60,7 +66,7 @@ def main(folders: list[Path]) -> None:
     frequent = sorted(
         (word, other)
         for (word, other), count in pairs.items()
-        if count >= MIN_ENTITIES and not are_opposed([word], [other])
+        if count >= MIN_ENTITIES and not tells_apart(word, other)
     )
     rows = [f"{word}\t{other}\t{pairs[word, other]}\n" for word, other in frequent]
     INTERCHANGED.write_text("".join(rows), "utf8")

@@ -114,7 +114,11 @@ def _state_of(nlp: Language) -> dict[str, Any]:
     for name, linker in linkers_of(nlp).items():
         linker.encoder.end_training()
         store = linker.datastore
-        state[name] = linker.encoder.fingerprint, store.revision, store.is_limited
+        state[name] = (
+            linker.encoder.fingerprint,
+            store.revision,
+            store.only is not None,
+        )
     return state
 
 

@@ -2,8 +2,8 @@
 
 Names of different entities may differ in a word, a number or a prefix: type 1 and type 2, hyper-
 and hypothyroidism, John and Jane Smith. Their similarity is high all the same. Variants of one
-name differ in the ending of a word, in words that add little, or in words that other entities of
-the list have for each other.
+name differ in the ending of a word, in words that add little, or in words that names of one entity
+often have for each other.
 """
 
 from typing import NamedTuple, TypeAlias
@@ -25,17 +25,18 @@ NINE = 57
 Letters: TypeAlias = str | np.ndarray
 # No name has more words that count.
 MOST_WORDS = 32
-# What an entity is compared by, in this order: the fields of ``StringSimilarity``.
-NGRAMS = 0
-WORDS = 1
-NUMBERS = 2
-EXTRA = 3
-MISSING = 4
-OPPOSED = 5
-BEGINS = 6
-ENDS = 7
-# How many fields those are.
+# What an entity is compared by, each at its most similar string:
+# - cosine similarity of TF-IDF vectors over character n-grams,
+# - the share of words in common (Jaccard),
+# - 1 where both have the same numbers, or none at all,
+# - the share of the mention that is in words which that string lacks,
+# - the share of that string that is in words which the mention lacks,
+# - 1 where the two have different numbers or opposed words,
+# - 1 where that string begins with the mention's first word,
+# - 1 where it ends with the mention's last word.
+# Of words that names have for each other, EXTRA and MISSING count only a part.
 N_FIELDS = 8
+NGRAMS, WORDS, NUMBERS, EXTRA, MISSING, OPPOSED, BEGINS, ENDS = range(N_FIELDS)
 
 
 class StringFeatures(NamedTuple):
@@ -80,7 +81,7 @@ def remaining(
 ) -> float:  # pragma: no cover - compiled
     """The difference of two words, 0 to 1: 1 for words that never stand for each other."""
     keys = interchanged.keys
-    if word < 0 or other_word < 0 or not len(keys):
+    if word < 0 or other_word < 0:
         return 1.0
     key = word * 4294967296 + other_word
     at = np.searchsorted(keys, key)
@@ -434,7 +435,7 @@ def compare(  # pragma: no cover - compiled
 ) -> None:
     """Compare mentions with the strings of their candidates.
 
-    best: (N_FIELDS, m, c) float32 zeros, where the fields of ``StringSimilarity`` are written.
+    best: (N_FIELDS, m, c) float32 zeros, where the fields are written.
     nearest: (m, c) int64 zeros, where the number of the string with the best n-grams is written.
     entities: (m, c) int64, the candidates, -1 for none.
     n_ngrams, n_words: How many n-grams and words have a number.

@@ -3,9 +3,9 @@
 Words are compared in the singular: ``neoplasms`` is the word ``neoplasm``.
 
 N-grams are those of scikit-learn's ``char_wb``: of words with a space on both sides, never across
-words. A word that is shorter than the shortest n-gram is one n-gram itself. They are weighted by
-TF-IDF, with the weights of names of many kinds, and words that such names have for each other
-count as nearly the same: what two strings have in common depends on no list.
+words. They are weighted by TF-IDF, with the weights of names of many kinds, and words that such
+names have for each other count as nearly the same: what two strings have in common depends on no
+list.
 ``experiments/name_statistics.py`` makes both files.
 """
 
@@ -54,7 +54,8 @@ class NgramCounts(NamedTuple):
 def count_ngrams(strings: Sequence[str], shortest: int, longest: int) -> NgramCounts:
     """The n-grams of strings.
 
-    shortest, longest: The lengths of n-grams, in characters.
+    shortest, longest: The lengths of n-grams, in characters; no word with its two spaces is shorter
+        than 3.
     """
     words_of = [string.split() for string in strings]
     words = [word for group in words_of for word in group]
@@ -77,14 +78,9 @@ def count_ngrams(strings: Sequence[str], shortest: int, longest: int) -> NgramCo
         is_long = letters_left[places] >= length
         places = places[is_long]
         hashes = mix(hashes[is_long] + values[places + length - 1])
-        is_ngram = np.ones(len(places), dtype=bool)
-        if length < shortest:
-            # Only words of this length, from their beginning to their end.
-            is_ngram = (letters_left[places] == length) & (
-                starts[word_of[places]] == places
-            )
-        ngram_places.append(places[is_ngram])
-        ngram_hashes.append(hashes[is_ngram])
+        if length >= shortest:
+            ngram_places.append(places)
+            ngram_hashes.append(hashes)
     owners = np.repeat(np.arange(len(strings)), n_words)[
         word_of[np.concatenate(ngram_places)]
     ]
@@ -149,26 +145,25 @@ class FeatureReader:
         negates = np.repeat(
             np.array([word in NEGATING for word in words], dtype=bool), lengths
         )
-        number_of = _number_in if add else _known_number
-        numbers = [number_of(self._numbers, numbers_among(group)) for group in groups]
+        numbers = [
+            _number_in(self._numbers, numbers_among(group), add) for group in groups
+        ]
         return StringFeatures(
             counted.bounds,
             counted.ngrams.astype(np.int32),
             _tf_idf(counted),
             offsets_of([len(group) for group in groups]),
-            np.array([number_of(self.words, word) for word in words], dtype=np.int32),
+            np.array(
+                [_number_in(self.words, word, add) for word in words], dtype=np.int32
+            ),
             np.array(numbers, dtype=np.int32),
             offsets_of(lengths),
             np.where(negates, -letters, letters).astype(np.int32),
         )
 
 
-def _number_in(numbers: dict[T, int], value: T) -> int:
-    return numbers.setdefault(value, len(numbers))
-
-
-def _known_number(numbers: dict[T, int], value: T) -> int:
-    return numbers.get(value, -1)
+def _number_in(numbers: dict[T, int], value: T, add: bool = True) -> int:
+    return numbers.setdefault(value, len(numbers)) if add else numbers.get(value, -1)
 
 
 # Which values each bounds are of.
@@ -193,14 +188,14 @@ class StringTable:
         # The first row of each entity's strings, and how many they are.
         self._first = int_array()
         self._count = int_array()
-        # The features of all rows so far, and their arrays, to which rows are added.
-        self._features = reader.read([])
+        # The arrays of the features of all rows so far.
         self._rows = {
-            n: AppendOnly.of(array) for n, array in self._features._asdict().items()
+            name: AppendOnly.of(array)
+            for name, array in reader.read([])._asdict().items()
         }
 
     def __len__(self) -> int:
-        return len(self._features.numbers)
+        return self._rows["numbers"].length
 
     def has(self, entities: np.ndarray) -> np.ndarray:
         """(e,) bool, whether the strings of each entity are known. There may be none."""
@@ -252,9 +247,6 @@ class StringTable:
         self._rows = {
             name: rows.with_rows(added[name]) for name, rows in self._rows.items()
         }
-        self._features = StringFeatures(
-            **{name: rows.rows for name, rows in self._rows.items()}
-        )
 
     def compared(
         self,
@@ -264,7 +256,7 @@ class StringTable:
         """Compare mentions with the strings of their candidates.
 
         entities: (m, c) int64, -1 for none.
-        RETURNS: (N_FIELDS, m, c) float32, the fields of ``StringSimilarity``. And (m, c) int64, the
+        RETURNS: (N_FIELDS, m, c) float32, see ``comparison.py``. And (m, c) int64, the
             number of the most similar string by n-grams among those of the entity; 0 where none has
             an n-gram in common.
         """
@@ -277,7 +269,7 @@ class StringTable:
             N_NGRAMS,
             len(self._reader.words),
             mentions,
-            self._features,
+            StringFeatures(**{name: rows.rows for name, rows in self._rows.items()}),
             self._first,
             self._count,
             self._reader.interchanged,

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..base.arrays import Rows, TopK, at_columns, first_columns, take_or
 from ..base.bundled import are_english_words
-from ..names.comparison import EXTRA
+from ..names.comparison import EXTRA, NGRAMS, WORDS
 from ..names.string_features import SAME_STRING
 from ..retrieval.neighbours import AllowedEntities, Neighbours
 
@@ -259,19 +259,20 @@ def gather_features(
         for _, of_exemplars in similarity:
             of_exemplars[hidden] = 0
     features = [name, exemplar, np.maximum(name, exemplar)]
-    features += [*similarity.ngrams, similarity.ngrams.max(axis=0)]
-    for view in (similarity.words, similarity.numbers):
+    ngrams = similarity[NGRAMS]
+    features += [*ngrams, ngrams.max(axis=0)]
+    for view in similarity[WORDS:EXTRA]:
         features += [view[0], view.max(axis=0)]
     # What the more similar of name and surface form differs by.
-    by_exemplar = similarity.ngrams[1] > similarity.ngrams[0]
+    by_exemplar = ngrams[1] > ngrams[0]
     extra, missing, opposed, begins, ends = (
         np.where(by_exemplar, field[1], field[0]) for field in similarity[EXTRA:]
     )
     opposed = np.maximum(opposed, entity_strings.differ_as_formulas(records, entities))
     features += [extra, missing, np.minimum(extra, missing), opposed]
-    same_string = (entities >= 0) & (similarity.ngrams.max(axis=0) >= SAME_STRING)
-    features.append(entity_strings.exact(records, entities, same_string))
-    features += [entity_strings.titled(records, entities, same_string), has_exemplar]
+    same_string = (entities >= 0) & (ngrams.max(axis=0) >= SAME_STRING)
+    features += entity_strings.written_as(records, entities, same_string)
+    features.append(has_exemplar)
     features.append(entity_strings.attested(records, entities, withheld))
     features += [np.zeros(entities.shape)] * len(CONTEXT_FEATURES)
     features.append(_contain(records, ends, begins, same_string, extra, opposed))
@@ -296,7 +297,7 @@ def _contain(
     itself: "consensus" is not "Kozak consensus". The capital at the beginning of a sentence makes
     no proper name of words that the list has: "Tumor".
 
-    ends, begins, extra, opposed: (m, c), as in ``StringSimilarity``.
+    ends, begins, extra, opposed: (m, c), see ``names/comparison.py``.
     same_string: (m, c) bool, the candidates with the mention as a name.
     """
     in_list = same_string.any(axis=1, keepdims=True)

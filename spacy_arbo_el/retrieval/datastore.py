@@ -59,7 +59,8 @@ class Datastore:
         self._derived = RevisionCache()
         self._builder = RetrieverBuilder(settings)
         self._snapshot: Snapshot | None = None
-        self._only: np.ndarray | None = None
+        # (positions,) bool, the entities that are searched; None for all.
+        self.only: np.ndarray | None = None
 
     @property
     def revision(self) -> Revision:
@@ -163,7 +164,7 @@ class Datastore:
     @property
     def _is_encoded(self) -> bool:
         texts = self.settings.verbalization, self.encoder.text_fingerprint
-        return self.kb.vectors.are_of(*texts, self._only)
+        return self.kb.vectors.are_of(*texts, self.only)
 
     def refresh(self) -> Snapshot:
         """Encode what lacks current vectors. RETURNS: The present state."""
@@ -210,7 +211,7 @@ class Datastore:
             encoder.text_fingerprint,
             persist=not encoder.is_trained,
             keep_old=keep_old,
-            only=self._only,
+            only=self.only,
         )
 
     def encode_exemplars(self) -> None:
@@ -228,23 +229,18 @@ class Datastore:
                 encoder.encode_mentions, encoder.fingerprint, keep_old=True
             )
 
-    @property
-    def is_limited(self) -> bool:
-        """Return whether some entities alone are searched."""
-        return self._only is not None
-
     @contextmanager
     def limited_to(self, positions: np.ndarray | None) -> Iterator[None]:
         """Encode and search some entities alone, as evaluations in a training do.
 
         positions: (positions,) bool; None for all. No entities may be added in the block.
         """
-        before = self._only
-        self._only = positions
+        before = self.only
+        self.only = positions
         try:
             yield
         finally:
-            self._only = before
+            self.only = before
 
     def warn_of_unknown_ids(self) -> None:
         """Warn of gold ids of exemplars that no entity has."""

@@ -6,13 +6,12 @@ since they mean more than their few characters: multiple endocrine neoplasia typ
 and neither is the one without a number.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, Optional
+from collections.abc import Callable, Iterable, Sequence
+from typing import Optional
 
 import numpy as np
 
-from ..base.arrays import minus_ones, take_or
+from ..base.arrays import int_array, minus_ones, take_or
 from ..kb.entity import Entity
 from ..kb.knowledge_base import ArboKB
 from ..mentions.normalization.text import Normalizer, normalized_names
@@ -29,31 +28,35 @@ from .exemplars import ExemplarStore, forms_of
 MAX_NAMES = 1_000_000
 
 
-class StringSimilarity(NamedTuple):
-    """Similarity of mentions to candidates' most similar strings.
+class LazyStrings:
+    """A table of strings, each read when its entity is first compared.
 
-    Each array is (2, m, c) float32: of names, then of surface forms of exemplars. It is 0 where
-    there is no string.
-
-    ngrams: Cosine similarity of TF-IDF vectors over character n-grams.
-    words: The share of words in common (Jaccard).
-    numbers: 1 where both have the same numbers, or none at all.
-    extra: The share of the mention that is in words which the most similar string lacks.
-    missing: The share of that string that is in words which the mention lacks. Of words that the
-        list has for each other, ``extra`` and ``missing`` count only a part.
-    opposed: 1 where the two have different numbers or opposed words, see ``comparison.py``.
-    begins: 1 where that string begins with the mention's first word.
-    ends: 1 where it ends with the mention's last word.
+    reader: Reads their features.
     """
 
-    ngrams: np.ndarray
-    words: np.ndarray
-    numbers: np.ndarray
-    extra: np.ndarray
-    missing: np.ndarray
-    opposed: np.ndarray
-    begins: np.ndarray
-    ends: np.ndarray
+    def __init__(self, reader: FeatureReader):
+        self._reader = reader
+        self._lock = ForkableLock()
+        self.table = StringTable(reader)
+
+    def with_strings_of(
+        self, entities: np.ndarray, read: Callable[[list[int]], list[list[str]]]
+    ) -> StringTable:
+        """The table, with the strings of these entities.
+
+        read: Gives the strings of entities.
+        """
+        table = self.table
+        if table.has(entities).all():
+            return table
+        with self._lock:
+            if len(self.table) > MAX_NAMES:
+                # Other threads may still compare with the present table.
+                self.table = StringTable(self._reader)
+            table = self.table
+            missing = np.unique(entities[~table.has(entities)])
+            table.replace(missing, read(missing.tolist()))
+            return table
 
 
 class EntityStrings:
@@ -78,21 +81,22 @@ class EntityStrings:
         self._entities = kb.entities
         self._generation = kb.entities.generation
         self._exemplars = exemplars
+        self._records = tuple(exemplars.records)
         self._normalizer = normalizer
         size = kb.entities.positions
         # The exemplars in the order of their entities.
         owners = exemplars.entities(kb)
         self._owners = owners
+        # By surface form: entities with exemplars of it, most first, and how many they have.
+        self._counts: dict[str, list[tuple[int, int]]] = {}
         self._by_owner = np.argsort(owners, kind="stable")
-        self._bounds = np.searchsorted(
-            owners[self._by_owner], np.arange(size + 1), side="left"
-        )
+        self._bounds = np.searchsorted(owners[self._by_owner], np.arange(size + 1))
         # (entities,) bool.
         self.has_exemplar = np.diff(self._bounds) > 0
-        self._loading = ForkableLock()
         if earlier is None or earlier._entities is not kb.entities:
             self._reader = FeatureReader()
-            self._names = StringTable(self._reader)
+            self._names = LazyStrings(self._reader)
+            self._forms = LazyStrings(self._reader)
             # Whether an entity has no name other than its id, as far as names were read.
             self._is_nameless = np.zeros(size, dtype=bool)
             self._frequency = np.zeros(size)
@@ -102,28 +106,43 @@ class EntityStrings:
         else:
             self._reader = earlier._reader
             self._names = earlier._names
+            self._forms = earlier._forms
             self._is_nameless = _resized(earlier._is_nameless, size)
             self._frequency = _resized(earlier._frequency, size)
             self._written = earlier._written
             self._titles = earlier._titles
-            changed = self._entities.changed_since(earlier._generation)
-            # The forms of exemplars count as their names.
-            nameless = np.flatnonzero(earlier._is_nameless)
-            self._names.forget(np.union1d(changed, nameless).astype(np.int64))
-        self._forms = StringTable(self._reader)
+            changed = int_array(self._entities.changed_since(earlier._generation))
+            with_others = self._with_other_exemplars(earlier)
+            self._forms.table.forget(with_others)
+            # The forms of exemplars count as the names of what has none.
+            nameless = with_others[take_or(earlier._is_nameless, with_others, False)]
+            self._names.table.forget(np.union1d(changed, nameless))
 
-    def similarity(
-        self, strings: Sequence[str], entities: np.ndarray
-    ) -> StringSimilarity:
-        """The similarity of each mention to its candidates.
+    def _with_other_exemplars(self, earlier: "EntityStrings") -> np.ndarray:
+        """The entities whose exemplars are others than earlier: (e,) int64, each once."""
+        before, after = (
+            set(zip(map(id, state._records), state._owners.tolist()))
+            for state in (earlier, self)
+        )
+        changed = int_array(sorted({owner for _, owner in before ^ after}))
+        return changed[(changed >= 0) & (changed < len(earlier.has_exemplar))]
+
+    def similarity(self, strings: Sequence[str], entities: np.ndarray) -> np.ndarray:
+        """The similarity of each mention to its candidates' most similar strings.
 
         strings: The surface forms of m mentions.
         entities: (m, c) int64, -1 for none.
+        RETURNS: (N_FIELDS, 2, m, c) float32, see ``names/comparison.py``: of names, then of surface
+            forms of exemplars. It is 0 where there is no string.
         """
-        tables = self._with_names(entities), self._with_forms(entities)
+        with_exemplar = entities[take_or(self.has_exemplar, entities, False)]
+        forms = self._forms.with_strings_of(
+            with_exemplar, lambda positions: list(map(self._forms_of, positions))
+        )
+        tables = self._with_names(entities), forms
         mentions = self._reader.read([string.lower() for string in strings])
         views = [table.compared(mentions, entities)[0] for table in tables]
-        return StringSimilarity(*np.stack(views, axis=1))
+        return np.stack(views, axis=1)
 
     def names_of(self, entity: int) -> list[str]:
         """The names of an entity for comparison, in lower case, each once."""
@@ -150,32 +169,30 @@ class EntityStrings:
         RETURNS: bool in the same shape, False for none.
         """
         self._with_names(entities)
-        return take_or(self._is_nameless & self.has_exemplar, entities, False)
+        is_nameless = take_or(self._is_nameless, entities, False)
+        return is_nameless & take_or(self.has_exemplar, entities, False)
 
-    def exact(
+    def written_as(
         self, records: Sequence[MentionRecord], entities: np.ndarray, among: np.ndarray
-    ) -> np.ndarray:
-        """Candidates with a name that is written as the mention: (m, c) float32, 1 or 0.
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Candidates with a name that is written as the mention, and those whose title it is.
+
+        A title may have another case, and a qualifier beside it.
 
         entities: (m, c) int64, -1 for none. Their names must have been read.
         among: (m, c) bool, the candidates that are looked at: those of the same n-grams.
+        RETURNS: (m, c) float32 each, 1 or 0.
         """
-        strings = [(record.text, record.normalized) for record in records]
-        return _have_strings(self._written, strings, entities, among)
-
-    def titled(
-        self, records: Sequence[MentionRecord], entities: np.ndarray, among: np.ndarray
-    ) -> np.ndarray:
-        """Candidates whose title is the mention, in any case: (m, c) float32, 1 or 0.
-
-        A title may have a qualifier beside it.
-
-        entities, among: As in ``exact``.
-        """
-        strings = [
-            (folded(record.text), folded(record.normalized)) for record in records
-        ]
-        return _have_strings(self._titles, strings, entities, among)
+        have_name, have_title = np.zeros((2, *entities.shape), dtype=np.float32)
+        for cell in zip(*(place.tolist() for place in np.nonzero(among))):
+            entity = int(entities[cell])
+            strings = {records[cell[0]].text, records[cell[0]].normalized}
+            have_name[cell] = not strings.isdisjoint(self._written.get(entity, ()))
+            folded_strings = set(map(folded, strings))
+            have_title[cell] = not folded_strings.isdisjoint(
+                self._titles.get(entity, ())
+            )
+        return have_name, have_title
 
     def differ_as_formulas(
         self, records: Sequence[MentionRecord], entities: np.ndarray
@@ -222,9 +239,8 @@ class EntityStrings:
         owners = minus_ones((len(records), count))
         for i, record in enumerate(records):
             forms = record.normalized, record.text
-            attested, _ = self._attested(record, withheld)
             candidates = [
-                *attested,
+                *(entity for entity, _ in self._attested(record, withheld)),
                 *(position for form in forms for position in named.get(form, ())),
             ]
             # Another program may have added entities since the datastore was read.
@@ -268,59 +284,42 @@ class EntityStrings:
         """
         shares = np.zeros(entities.shape, dtype=np.float32)
         for i, record in enumerate(records):
-            owners, counts = self._attested(record, withheld)
-            if owners:
-                same = entities[i][:, None] == np.array(owners)
-                shares[i] = same @ (np.array(counts) / sum(counts))
+            pairs = self._attested(record, withheld)
+            if pairs:
+                owners, counts = np.array(pairs).T
+                shares[i] = (entities[i][:, None] == owners) @ (counts / counts.sum())
         return shares
 
     def _attested(
         self, record: MentionRecord, withheld: np.ndarray | None
-    ) -> tuple[list[int], list[int]]:
+    ) -> list[tuple[int, int]]:
         """Entities with exemplars of a mention's form, and how many, most first."""
-        if not len(self._owners):
-            return [], []
-        rows = self._exemplars.with_form(record.normalized.lower())
-        counts = Counter(
-            entity
-            for entity in self._owners[rows].tolist()
-            if entity >= 0 and (withheld is None or not withheld[entity])
-        )
-        owners = sorted(counts, key=lambda entity: (-counts[entity], entity))
-        return owners, [counts[entity] for entity in owners]
+        form = record.normalized.lower()
+        if len(self._owners) and form not in self._counts:
+            owners = self._owners[self._exemplars.with_form(form)]
+            entities, counts = np.unique(owners[owners >= 0], return_counts=True)
+            order = np.argsort(-counts, kind="stable")
+            pairs = entities[order].tolist(), counts[order].tolist()
+            self._counts[form] = list(zip(*pairs))
+        return [
+            (entity, count)
+            for entity, count in self._counts.get(form, ())
+            if withheld is None or not withheld[entity]
+        ]
 
     def _with_names(self, entities: np.ndarray) -> StringTable:
         """Names including those of these entities; -1 for none."""
-        distinct = np.unique(entities[entities >= 0])
-        if self._names.has(distinct).all():
-            return self._names
-        with self._loading:
-            missing = distinct[~self._names.has(distinct)]
-            if len(self._names) > MAX_NAMES:
-                # Other threads may still compare with the present table.
-                self._names = StringTable(self._reader)
-                missing = distinct
-            # An entity may have been removed since it was retrieved.
-            entity_at = self._entities.at_all(missing.tolist())
-            groups = [
-                self._read_names(position, entity_at[position])
-                if position in entity_at
-                else []
-                for position in missing.tolist()
-            ]
-            self._names.replace(missing, groups)
-            return self._names
+        return self._names.with_strings_of(entities[entities >= 0], self._read_names)
 
-    def _with_forms(self, entities: np.ndarray) -> StringTable:
-        """Surface forms of exemplars including those of these entities; -1 for none."""
-        distinct = np.unique(entities[entities >= 0])
-        if not self._forms.has(distinct).all():
-            with self._loading:
-                missing = distinct[~self._forms.has(distinct)]
-                self._forms.replace(
-                    missing, list(map(self._forms_of, missing.tolist()))
-                )
-        return self._forms
+    def _read_names(self, positions: list[int]) -> list[list[str]]:
+        # An entity may have been removed since it was retrieved.
+        entity_at = self._entities.at_all(positions)
+        return [
+            self._names_of(position, entity_at[position])
+            if position in entity_at
+            else []
+            for position in positions
+        ]
 
     def _forms_of(self, entity: int) -> list[str]:
         """The surface forms of an entity's exemplars, in lower case, each once."""
@@ -330,7 +329,7 @@ class EntityStrings:
             form for row in rows.tolist() for form in forms_of(records[row])
         )
 
-    def _read_names(self, position: int, entity: Entity) -> list[str]:
+    def _names_of(self, position: int, entity: Entity) -> list[str]:
         """The names of an entity for comparison, raw and normalized."""
         written = list(map(compatible, entity.names_in_text))
         names = [*written, *filter(None, map(without_qualifier, written))]
@@ -356,21 +355,3 @@ def _resized(values: np.ndarray, size: int) -> np.ndarray:
 
 def _distinct(strings: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(string.lower() for string in strings))
-
-
-def _have_strings(
-    strings_of: Mapping[int, frozenset[str]],
-    strings: Sequence[tuple[str, ...]],
-    entities: np.ndarray,
-    among: np.ndarray,
-) -> np.ndarray:
-    """Candidates that have one of a mention's strings: (m, c) float32, 1 or 0.
-
-    strings_of: The strings of each entity.
-    entities, among: (m, c), the candidates, and those that are looked at.
-    """
-    have = np.zeros(entities.shape, dtype=np.float32)
-    for mention, column in zip(*(place.tolist() for place in np.nonzero(among))):
-        owned = strings_of.get(int(entities[mention, column]), frozenset())
-        have[mention, column] = not owned.isdisjoint(strings[mention])
-    return have

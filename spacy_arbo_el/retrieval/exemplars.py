@@ -1,5 +1,6 @@
 """Exemplars: labelled mentions, searched beside entities (MOLEMAN, §3)."""
 
+from bisect import insort
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -70,12 +71,9 @@ class ExemplarStore:
         """Rows of the mentions with a surface form, which is in lower case."""
         return self._rows_with.get(form, [])
 
-    def _index_forms(self, start: int = 0) -> None:
-        if not start:
-            self._rows_with = {}
-        for row in range(start, len(self)):
-            for form in forms_of(self.records[row]):
-                self._rows_with.setdefault(form, []).append(row)
+    def _index_forms(self, row: int) -> None:
+        for form in forms_of(self.records[row]):
+            insort(self._rows_with.setdefault(form, []), row)
 
     def extend(
         self,
@@ -103,11 +101,11 @@ class ExemplarStore:
                 if record != self.records[row]:
                     self._set_record(row, record)
                 continue
-            self._rows[record.key] = len(self.records)
+            row = self._rows[record.key] = len(self.records)
             self.records.append(record)
+            self._index_forms(row)
             new.append(i)
         if new:
-            self._index_forms(len(self) - len(new))
             self.version += 1
             self.inputs = SpanInputs.concat([self.inputs, inputs.take(np.array(new))])
             complete = len(self.vectors) == len(self) - len(new)
@@ -129,10 +127,10 @@ class ExemplarStore:
         self._set_records(take_rows(self.records, remaining))
 
     def _set_record(self, row: int, record: MentionRecord) -> None:
-        before = self.records[row]
+        for form in forms_of(self.records[row]):
+            self._rows_with[form].remove(row)
         self.records[row] = record
-        if forms_of(record) != forms_of(before):
-            self._index_forms()
+        self._index_forms(row)
         self.version += 1
         self._entities = None, int_array()
 
@@ -141,7 +139,9 @@ class ExemplarStore:
         self.version += 1
         self._rows = {record.key: row for row, record in enumerate(records)}
         self._entities = None, int_array()
-        self._index_forms()
+        self._rows_with = {}
+        for row in range(len(self)):
+            self._index_forms(row)
 
     def relabel(self, key: MentionKey, kb_ids: tuple[str, ...]) -> None:
         """Replace the gold ids of a mention. It counts as a change, whatever they were."""
@@ -203,15 +203,17 @@ class ExemplarStore:
         """Load the result of ``to_bytes``. Raises ValueError for what can't be searched."""
         msg = srsly.msgpack_loads(data)
         arrays = unpack_arrays(msg["arrays"])
-        self._set_records(list(map(MentionRecord.from_values, msg["records"])))
-        self.inputs = SpanInputs.from_dict(arrays)
-        self.fingerprint = msg["fingerprint"]
-        check_encoded(self.records, self.inputs, arrays["vectors"])
-        self._set_vectors(arrays["vectors"])
-        if len({record.key for record in self.records}) < len(self):
+        records = list(map(MentionRecord.from_values, msg["records"]))
+        inputs = SpanInputs.from_dict(arrays)
+        check_encoded(records, inputs, arrays["vectors"])
+        if len({record.key for record in records}) < len(records):
             raise ValueError("a mention is stored twice")
-        if not isinstance(self.fingerprint, str):
+        if not isinstance(msg["fingerprint"], str):
             raise ValueError("the fingerprint of the encoder is no text")
+        self._set_records(records)
+        self.inputs = inputs
+        self.fingerprint = msg["fingerprint"]
+        self._set_vectors(arrays["vectors"])
         return self
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -146,10 +145,14 @@ class Snapshot:
             lambda earlier: EntityStrings(*state, earlier),
         )
 
-    @cached_property
+    @property
     def descriptions(self) -> Descriptions:
         """The vectors of titles and descriptions."""
-        return Descriptions(self.kb, self.encoder)
+        return self.cache.get(
+            "descriptions",
+            (self.revision, self.encoder.text_fingerprint),
+            lambda: Descriptions(self.kb, self.encoder),
+        )
 
     def allowed_entities(self, batch: MentionBatch) -> AllowedEntities | None:
         """Entities that each mention may be linked to. None where types do not count.

@@ -1,6 +1,7 @@
 """The strings of entities, updated edit by edit, against reading all of them anew."""
 
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -8,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el import Entity, MentionRecord
+from spacy_arbo_el.names.comparison import NGRAMS
 from spacy_arbo_el.retrieval import entity_strings
+from spacy_arbo_el.retrieval.exemplars import forms_of
 
 from ..ranking.strings import datastore_of, inputs, strings_of
 
@@ -47,10 +50,12 @@ class Edits:
             self.kb.merge(*present[:2])
 
     def learn(self):
-        number = self.draw(st.integers(0, 5))
-        kb_ids = tuple(self.draw(st.lists(ids, max_size=2)))
-        texts = (self.draw(strings), "", "", "THING", self.draw(strings), "doc")
-        self.exemplars.extend([MentionRecord((f"doc{number}", 0, 1), kb_ids, *texts)], inputs(1))
+        records = []
+        for number in self.draw(st.lists(st.integers(0, 5), min_size=1, max_size=3)):
+            kb_ids = tuple(self.draw(st.lists(ids, max_size=2)))
+            texts = (self.draw(strings), "", "", "THING", self.draw(strings), "doc")
+            records.append(MentionRecord((f"doc{number}", 0, 1), kb_ids, *texts))
+        self.exemplars.extend(records, inputs(len(records)))
 
     def forget(self):
         if len(self.exemplars):
@@ -77,6 +82,10 @@ def test_updated_strings_are_those_that_are_read_anew(data, most_names):
             anew = strings_of(datastore)
             assert current.has_exemplar.tolist() == anew.has_exemplar.tolist()
             mentions = [data.draw(strings), "a", "X 1"]
+            forms = list(map(forms_of, datastore.exemplars.records))
+            for form in chain(*forms):
+                rows = [form in group for group in forms]
+                assert datastore.exemplars.with_form(form) == np.flatnonzero(rows).tolist()
             records = [mention(text) for text in mentions]
             assert current.owners(records, 9).tolist() == anew.owners(records, 9).tolist()
             entities = np.tile(np.arange(-1, datastore.kb.entities.positions), (3, 1))
@@ -129,7 +138,7 @@ def test_the_share_of_exemplars_with_the_surface_form_of_a_mention():
         datastore.exemplars.extend(records, inputs(1))
     strings = strings_of(datastore)
     every = np.array([[0, 1, 2, 3, -1]])
-    names, forms = strings.similarity(["name c", "flu"], every.repeat(2, axis=0)).ngrams > 0.99
+    names, forms = strings.similarity(["name c", "flu"], every.repeat(2, axis=0))[NGRAMS] > 0.99
     assert names.nonzero()[1].tolist() == [2]
     assert forms.nonzero()[1].tolist() == [0, 1]
     shares = strings.attested([mention("flu")], every)
