@@ -52,7 +52,7 @@ CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 CEILINGS = {
     "tokens of the core": 227_150,
     "tokens of contrib/": 77_970,
-    "tokens of tests/": 247_550,
+    "tokens of tests/": 247_540,
     "tokens a line of code": 8.6,
     "percent of names that are vague": 0.6,
     "asserts that join several checks": 50,

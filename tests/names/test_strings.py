@@ -50,6 +50,13 @@ words = st.text(alphabet="abcXY 67", max_size=8) | st.sampled_from(
 groups = st.lists(st.lists(words, max_size=3), min_size=1, max_size=5)
 
 
+# How many entities have two words for each other.
+INTERCHANGED_IN = {
+    frozenset([word, other]): int(count)
+    for word, other, count in map(str.split, INTERCHANGED.read_text("utf8").splitlines())
+}
+
+
 def table_of(groups):
     """The strings of each entity."""
     table = StringTable(FeatureReader())
@@ -121,7 +128,7 @@ def test_the_most_similar_string_of_each_entity(names, data):
         assert score == pytest.approx(similarity[NGRAMS, i, j], abs=1e-5)
         # Of names without a common n-gram, none is nearer than another.
         if score > 0:
-            expected = differences(mentions[i], strings[nearest[i, j]], interchanged())
+            expected = differences(mentions[i], strings[nearest[i, j]])
             assert fields == pytest.approx(expected, abs=1e-5)
 
 
@@ -130,16 +137,8 @@ def shared(one, other):
     return len(os.path.commonprefix([one, other]))
 
 
-def interchanged():
-    """How many entities have two words for each other."""
-    rows = [line.split("\t") for line in INTERCHANGED.read_text("utf8").splitlines()]
-    counts = {(word, other): int(count) for word, other, count in rows}
-    return counts | {(other, word): count for (word, other), count in counts.items()}
-
-
-def differences(mention, name, interchanged=None):
+def differences(mention, name):
     """What ``compare_words`` gives, written for reading."""
-    interchanged = interchanged or {}
     own, others = (list(dict.fromkeys(words_of(text))) for text in (mention, name))
     left = [word for word in own if word not in others]
     other_left = [word for word in others if word not in own]
@@ -152,12 +151,12 @@ def differences(mention, name, interchanged=None):
     extra = []
     remaining, other_remaining = 0.0, 0.0
     for word in [word for word in left if word not in numbers]:
-        known = [other for other in other_left if interchanged.get((word, other))]
+        known = [other for other in other_left if INTERCHANGED_IN.get(frozenset([word, other]))]
         if known:
-            other = max(known, key=lambda other: interchanged[word, other])
+            other = max(known, key=lambda other: INTERCHANGED_IN[frozenset([word, other])])
             left.remove(word)
             other_left.remove(other)
-            rest = 1 / (1 + interchanged[word, other])
+            rest = 1 / (1 + INTERCHANGED_IN[frozenset([word, other])])
             remaining += rest * len(word)
             other_remaining += rest * len(other)
     for word in left:
@@ -193,7 +192,7 @@ def differences(mention, name, interchanged=None):
 def test_what_names_of_siblings_differ_by(mention, name, opposed):
     similarity, _ = compared(table_of([[name]]), [mention], [[0]])
     found = similarity[EXTRA : OPPOSED + 1, 0, 0]
-    assert found == pytest.approx(differences(mention, name, interchanged()))
+    assert found == pytest.approx(differences(mention, name))
     assert found[2] == opposed
 
 
@@ -201,7 +200,7 @@ def test_words_that_names_have_for_each_other_differ_less():
     """Tumor and neoplasm are names of one entity often; acute and chronic tell entities apart."""
     names = [["bone neoplasm", "acute pain"]]
     similarity, _ = compared(table_of(names), ["bone tumor", "chronic pain"], [[0]] * 2)
-    rest = 1 / (1 + interchanged()["neoplasm", "tumor"])
+    rest = 1 / (1 + INTERCHANGED_IN[frozenset(["neoplasm", "tumor"])])
     assert rest < 0.1
     assert similarity[EXTRA, :, 0] == pytest.approx([5 / 9 * rest, 7 / 11])
     assert similarity[MISSING, :, 0] == pytest.approx([8 / 12 * rest, 5 / 9])

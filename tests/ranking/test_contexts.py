@@ -19,7 +19,8 @@ from spacy_arbo_el.ranking.features import (
     ContextFits,
     namesakes,
 )
-from spacy_arbo_el.retrieval.snapshot import Descriptions, joined
+from spacy_arbo_el.retrieval.snapshot import Revision, Snapshot, joined
+from spacy_arbo_el.storage.locks import RevisionCache
 
 from .strings import datastore_of
 
@@ -49,7 +50,7 @@ class Encoder:
 @pytest.fixture
 def datastore():
     store = datastore_of(*ENTITIES)
-    store.encoder = Encoder()
+    store.encoder, store.cache = Encoder(), RevisionCache()
     return store
 
 
@@ -64,8 +65,10 @@ def fits(datastore, records, entities):
     entities = np.array(entities)
     ngrams = np.tile(np.linspace(0.5, 0.4, entities.shape[1], dtype=np.float32), (len(entities), 1))
     candidates = replace(candidates_of(ngrams, entities >= 0), entities=entities)
-    datastore.descriptions = Descriptions(datastore.kb, datastore.encoder)
-    return fits_of(records, candidates, datastore)
+    kb, encoder = datastore.kb, datastore.encoder
+    revision = Revision(kb, kb.edits, None, 0)
+    snapshot = Snapshot(revision, None, encoder, None, None, datastore.cache)
+    return fits_of(records, candidates, snapshot)
 
 
 def test_the_description_that_suits_a_context_fits_best(datastore):
@@ -136,7 +139,6 @@ def test_edits_and_other_weights_are_noticed(datastore):
     datastore.encoder = Encoder("another")
     fits(datastore, records, entities)
     assert ("entity", joined(ENTITIES[1].title, ENTITIES[1].description)) in datastore.encoder.read
-    assert len(datastore.descriptions._rows) == 3
 
 
 def candidates_of(ngrams, valid):

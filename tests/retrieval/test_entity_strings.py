@@ -98,14 +98,9 @@ def test_updated_strings_are_those_that_are_read_anew(data, most_names):
 
 
 def test_only_the_names_of_candidates_are_read(monkeypatch):
-    strings = strings_of(datastore_of(*(Entity(f"E{i}", "x", aliases=["X"]) for i in range(10))))
-    read, at_all = [], strings._entities.at_all
-
-    def note_and_read(positions):
-        read.append(positions)
-        return at_all(positions)
-
-    monkeypatch.setattr(strings._entities, "at_all", note_and_read)
+    strings, read = strings_of(datastore_of(*(Entity(f"E{i}", "x") for i in range(10)))), []
+    at_all = strings._entities.at_all
+    monkeypatch.setattr(strings._entities, "at_all", lambda e: read.append(e) or at_all(e))
     strings.similarity(["x", "y"], np.array([[5, -1], [2, 5]]))
     strings.similarity(["x"], np.array([[2, 7]]))
     assert [strings.names_of(entity) for entity in (5, 9)] == [["x"], ["x"]]
