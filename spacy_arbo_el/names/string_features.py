@@ -5,8 +5,7 @@ Words are compared in the singular: ``neoplasms`` is the word ``neoplasm``.
 N-grams are those of scikit-learn's ``char_wb``: of words with a space on both sides, never across
 words. They are weighted by TF-IDF, with the weights of names of many kinds, and words that such
 names have for each other count as nearly the same: what two strings have in common depends on no
-list.
-``experiments/name_statistics.py`` makes both files.
+list. ``experiments/name_statistics.py`` makes both files.
 """
 
 from collections.abc import Hashable, Sequence

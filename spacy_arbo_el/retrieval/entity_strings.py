@@ -315,7 +315,7 @@ class EntityStrings:
         # An entity may have been removed since it was retrieved.
         entity_at = self._entities.at_all(positions)
         return [
-            self._names_of(position, entity_at[position])
+            self._read_entity(position, entity_at[position])
             if position in entity_at
             else []
             for position in positions
@@ -324,13 +324,15 @@ class EntityStrings:
     def _forms_of(self, entity: int) -> list[str]:
         """The surface forms of an entity's exemplars, in lower case, each once."""
         rows = self._by_owner[self._bounds[entity] : self._bounds[entity + 1]]
-        records = self._exemplars.records
         return _distinct(
-            form for row in rows.tolist() for form in forms_of(records[row])
+            form for row in rows.tolist() for form in forms_of(self._records[row])
         )
 
-    def _names_of(self, position: int, entity: Entity) -> list[str]:
-        """The names of an entity for comparison, raw and normalized."""
+    def _read_entity(self, position: int, entity: Entity) -> list[str]:
+        """The names of an entity for comparison, raw and normalized.
+
+        What else mentions are compared with is noted by its position.
+        """
         written = list(map(compatible, entity.names_in_text))
         names = [*written, *filter(None, map(without_qualifier, written))]
         bare = [form for name in written for form in firm_forms(name).bare]

@@ -151,14 +151,16 @@ def differences(mention, name):
     extra = []
     remaining, other_remaining = 0.0, 0.0
     for word in [word for word in left if word not in numbers]:
-        known = [other for other in other_left if INTERCHANGED_IN.get(frozenset([word, other]))]
-        if known:
-            other = max(known, key=lambda other: INTERCHANGED_IN[frozenset([word, other])])
+        interchanged = [
+            other for other in other_left if INTERCHANGED_IN.get(frozenset([word, other]))
+        ]
+        if interchanged:
+            other = max(interchanged, key=lambda other: INTERCHANGED_IN[frozenset([word, other])])
             left.remove(word)
             other_left.remove(other)
-            rest = 1 / (1 + INTERCHANGED_IN[frozenset([word, other])])
-            remaining += rest * len(word)
-            other_remaining += rest * len(other)
+            share = 1 / (1 + INTERCHANGED_IN[frozenset([word, other])])
+            remaining += share * len(word)
+            other_remaining += share * len(other)
     for word in left:
         if word in numbers:
             continue
@@ -191,19 +193,19 @@ def differences(mention, name):
 @pytest.mark.parametrize("mention, name, opposed", cases("siblings"))
 def test_what_names_of_siblings_differ_by(mention, name, opposed):
     similarity, _ = compared(table_of([[name]]), [mention], [[0]])
-    found = similarity[EXTRA : OPPOSED + 1, 0, 0]
-    assert found == pytest.approx(differences(mention, name))
-    assert found[2] == opposed
+    fields = similarity[EXTRA : OPPOSED + 1, 0, 0]
+    assert fields == pytest.approx(differences(mention, name))
+    assert fields[2] == opposed
 
 
 def test_words_that_names_have_for_each_other_differ_less():
     """Tumor and neoplasm are names of one entity often; acute and chronic tell entities apart."""
     names = [["bone neoplasm", "acute pain"]]
     similarity, _ = compared(table_of(names), ["bone tumor", "chronic pain"], [[0]] * 2)
-    rest = 1 / (1 + INTERCHANGED_IN[frozenset(["neoplasm", "tumor"])])
-    assert rest < 0.1
-    assert similarity[EXTRA, :, 0] == pytest.approx([5 / 9 * rest, 7 / 11])
-    assert similarity[MISSING, :, 0] == pytest.approx([8 / 12 * rest, 5 / 9])
+    share = 1 / (1 + INTERCHANGED_IN[frozenset(["neoplasm", "tumor"])])
+    assert share < 0.1
+    assert similarity[EXTRA, :, 0] == pytest.approx([5 / 9 * share, 7 / 11])
+    assert similarity[MISSING, :, 0] == pytest.approx([8 / 12 * share, 5 / 9])
 
 
 @given(groups, st.data())

@@ -90,9 +90,9 @@ def test_updated_strings_are_those_that_are_read_anew(data, most_names):
             assert current.owners(records, 9).tolist() == anew.owners(records, 9).tolist()
             entities = np.tile(np.arange(-1, datastore.kb.entities.positions), (3, 1))
             assert (current.has_only_id(entities) == anew.has_only_id(entities)).all()
-            both = (s.similarity(mentions, entities) for s in (current, anew))
-            for left, right in zip(*both):
-                np.testing.assert_allclose(left, right, atol=1e-6)
+            similarities = (s.similarity(mentions, entities) for s in (current, anew))
+            for first, second in zip(*similarities):
+                np.testing.assert_allclose(first, second, atol=1e-6)
             nearest = [s.nearest_names(mentions, entities).tolist() for s in (current, anew)]
             assert nearest[0] == nearest[1]
 

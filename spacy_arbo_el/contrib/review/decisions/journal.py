@@ -223,10 +223,10 @@ class Journal:
     def _write(self, path: Path, data: bytes) -> None:
         descriptor = self._opened(path)
         self._cut(descriptor)  # what a kill has left of a line
-        rest = data
+        unwritten = data
         try:
-            while rest:
-                rest = rest[os.write(descriptor, rest) :]
+            while unwritten:
+                unwritten = unwritten[os.write(descriptor, unwritten) :]
             os.fsync(descriptor)
         finally:
             self._size = os.fstat(descriptor).st_size
